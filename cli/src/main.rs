@@ -1,0 +1,2 @@
+//! The `dshlog` program.
+fn main() {}

@@ -1,0 +1,259 @@
+//! Strings of UTF-16 code units, as JavaScript has them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// A string inside JSON text, still escaped. Comparing and reading it decodes only what has to be.
+#[derive(Clone, Copy)]
+pub struct JsStr<'a> {
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> JsStr<'a> {
+    /// `raw` is the text between the quotes, with valid escapes.
+    pub(super) fn new(raw: &'a str, escaped: bool) -> Self {
+        Self { raw, escaped }
+    }
+
+    /// A string without escapes: `text` itself.
+    pub fn plain(text: &'a str) -> Self {
+        Self { raw: text, escaped: false }
+    }
+
+    /// The text when it has no escapes, else nothing. A quick way for names of the format, which have none.
+    pub fn as_plain(self) -> Option<&'a str> {
+        (!self.escaped).then_some(self.raw)
+    }
+
+    /// True when there are no code units.
+    pub fn is_empty(self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// The string as UTF-8, lone surrogates as U+FFFD. For people, never for comparing.
+    pub fn to_lossy(self) -> Cow<'a, str> {
+        if self.escaped {
+            Cow::Owned(match String::from_utf8(self.to_wtf8().into_owned()) {
+                Ok(text) => text,
+                Err(wtf8) => {
+                    String::from_utf8_lossy(wtf8.as_bytes()).replace("\u{fffd}\u{fffd}\u{fffd}", "\u{fffd}")
+                }
+            })
+        } else {
+            Cow::Borrowed(self.raw)
+        }
+    }
+
+    /// The string as WTF-8: UTF-8 in which a lone surrogate is three bytes.
+    pub fn to_wtf8(self) -> Cow<'a, [u8]> {
+        if !self.escaped {
+            return Cow::Borrowed(self.raw.as_bytes());
+        }
+        let mut out = Vec::with_capacity(self.raw.len());
+        let mut rest = self.raw;
+        while let Some(slash) = rest.find('\\') {
+            let (plain, escape) = rest.split_at(slash);
+            out.extend_from_slice(plain.as_bytes());
+            let (unit, len) = escape_unit(escape);
+            push_unit(&mut out, unit);
+            rest = escape.get(len..).unwrap_or("");
+        }
+        out.extend_from_slice(rest.as_bytes());
+        Cow::Owned(out)
+    }
+
+    /// An owned copy.
+    pub fn to_owned(self) -> JsString {
+        JsString(self.to_wtf8().into_owned())
+    }
+
+    /// The code units.
+    pub fn units(self) -> impl Iterator<Item = u16> {
+        wtf8_units(self.to_wtf8().into_owned())
+    }
+}
+
+/// The code unit that an escape at the start of `text` stands for, and the escape's length in bytes.
+pub(super) fn escape_unit(text: &str) -> (u16, usize) {
+    match text.as_bytes().get(1) {
+        Some(b'u') => (text.get(2..6).and_then(|h| u16::from_str_radix(h, 16).ok()).unwrap_or(0xfffd), 6),
+        Some(b'b') => (8, 2),
+        Some(b'f') => (12, 2),
+        Some(b'n') => (10, 2),
+        Some(b'r') => (13, 2),
+        Some(b't') => (9, 2),
+        Some(&other) => (u16::from(other), 2),
+        None => (0xfffd, 1),
+    }
+}
+
+/// Append one code unit to WTF-8; a low surrogate behind a high one joins it.
+fn push_unit(out: &mut Vec<u8>, unit: u16) {
+    if (0xdc00..0xe000).contains(&unit)
+        && let [.., 0xed, mid @ 0xa0..=0xaf, low] = **out
+    {
+        let high = 0xd000 | (u32::from(mid & 0x3f) << 6) | u32::from(low & 0x3f);
+        let joined = 0x10000 + ((high - 0xd800) << 10) + u32::from(unit - 0xdc00);
+        out.truncate(out.len() - 3);
+        if let Some(c) = char::from_u32(joined) {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+        return;
+    }
+    match char::from_u32(u32::from(unit)) {
+        Some(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        // A surrogate: the three-byte form that UTF-8 would have for its number.
+        None => out.extend_from_slice(&[0xed, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8]),
+    }
+}
+
+/// Code units of WTF-8 text.
+fn wtf8_units(bytes: Vec<u8>) -> impl Iterator<Item = u16> {
+    let mut at = 0;
+    let mut second = None;
+    std::iter::from_fn(move || {
+        if let Some(low) = second.take() {
+            return Some(low);
+        }
+        let first = *bytes.get(at)?;
+        let byte = |i: usize| u32::from(bytes.get(at + i).copied().unwrap_or(0x80) & 0x3f);
+        let (code, len) = match first {
+            0..=0x7f => (u32::from(first), 1),
+            0x80..=0xdf => (u32::from(first & 0x1f) << 6 | byte(1), 2),
+            0xe0..=0xef => (u32::from(first & 0x0f) << 12 | byte(1) << 6 | byte(2), 3),
+            _ => (u32::from(first & 0x07) << 18 | byte(1) << 12 | byte(2) << 6 | byte(3), 4),
+        };
+        at += len;
+        if code >= 0x10000 {
+            let code = code - 0x10000;
+            second = u16::try_from(0xdc00 | (code & 0x3ff)).ok();
+            u16::try_from(0xd800 | (code >> 10)).ok()
+        } else {
+            u16::try_from(code).ok()
+        }
+    })
+}
+
+impl PartialEq for JsStr<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        if self.escaped || other.escaped { self.to_wtf8() == other.to_wtf8() } else { self.raw == other.raw }
+    }
+}
+
+impl Eq for JsStr<'_> {}
+
+impl PartialEq<str> for JsStr<'_> {
+    fn eq(&self, other: &str) -> bool {
+        if self.escaped { *self.to_wtf8() == *other.as_bytes() } else { self.raw == other }
+    }
+}
+
+impl PartialEq<&str> for JsStr<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl fmt::Debug for JsStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.raw)
+    }
+}
+
+impl fmt::Display for JsStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_lossy())
+    }
+}
+
+/// An owned JavaScript string, kept as WTF-8. Equal strings have equal bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct JsString(Vec<u8>);
+
+impl JsString {
+    /// A string out of code units.
+    pub fn from_units(units: impl IntoIterator<Item = u16>) -> Self {
+        let mut out = Vec::new();
+        for unit in units {
+            push_unit(&mut out, unit);
+        }
+        Self(out)
+    }
+
+    /// The WTF-8 bytes.
+    pub fn as_wtf8(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The string as UTF-8 when it has no lone surrogate.
+    pub fn as_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// The string as UTF-8, lone surrogates as U+FFFD.
+    pub fn to_lossy(&self) -> Cow<'_, str> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => {
+                Cow::Owned(String::from_utf8_lossy(&self.0).replace("\u{fffd}\u{fffd}\u{fffd}", "\u{fffd}"))
+            }
+        }
+    }
+
+    /// The code units.
+    pub fn units(&self) -> impl Iterator<Item = u16> {
+        wtf8_units(self.0.clone())
+    }
+
+    /// True when there are no code units.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for JsString {
+    fn from(text: &str) -> Self {
+        Self(text.as_bytes().to_vec())
+    }
+}
+
+impl fmt::Debug for JsString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_lossy())
+    }
+}
+
+impl fmt::Display for JsString {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_lossy())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(raw: &str, units: &[u16]) {
+        let s = JsStr::new(raw, true);
+        assert_eq!(s.units().collect::<Vec<_>>(), units, "{raw}");
+        assert_eq!(JsString::from_units(units.iter().copied()), s.to_owned(), "{raw}");
+    }
+
+    #[test]
+    fn escapes_become_code_units() {
+        check(r"a\u0041\n\/", &[0x61, 0x41, 10, 0x2f]);
+        check(r"\ud83d\ude00", &[0xd83d, 0xde00]);
+        check(r"\ud83dx", &[0xd83d, 0x78]);
+        check(r"\ude00\ud83d", &[0xde00, 0xd83d]);
+        check("é\u{1f600}", &[0xe9, 0xd83d, 0xde00]);
+    }
+
+    #[test]
+    fn a_pair_written_as_escapes_equals_the_character() {
+        assert_eq!(JsStr::new(r"\ud83d\ude00", true), JsStr::plain("\u{1f600}"));
+        assert_eq!(JsStr::new(r"\ud83d", true).to_lossy(), "\u{fffd}");
+        assert!(JsStr::new(r"\u0074ype", true) == "type");
+    }
+}

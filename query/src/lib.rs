@@ -1,0 +1,1 @@
+//! Full-text search over session logs. Nothing is here yet; `ARCHITECTURE.md` says what belongs here.

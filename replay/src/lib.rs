@@ -1,0 +1,1 @@
+//! Folds over a valid session log: message history first.
