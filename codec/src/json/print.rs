@@ -66,7 +66,7 @@ pub fn print(out: &mut Vec<u8>, value: Js<'_>) {
 }
 
 /// Members in JavaScript's order, each name once.
-fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
+pub(crate) fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
     let mut members: Vec<_> = object.members().collect();
     if has_duplicates(object) {
         let mut places: std::collections::HashMap<Vec<u8>, usize> = std::collections::HashMap::new();
