@@ -5,6 +5,7 @@ pub mod check;
 pub mod error;
 pub mod event;
 pub mod header;
+pub mod home;
 pub mod json;
 pub mod types;
 
