@@ -6,6 +6,7 @@ pub mod error;
 pub mod event;
 pub mod header;
 pub mod json;
+pub mod pack;
 pub mod types;
 
 pub use at::{At, Place};
