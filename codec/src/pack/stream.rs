@@ -387,7 +387,7 @@ mod tests {
         check(r#"{"type":"tool-call-delta","index":0,"argumentsDelta":""}"#, None);
         check(r#"{"type":"usage","usage":{"a":1e999}}"#, None);
         check(r#"{"type":"unheard-of"}"#, None);
-        check(r#"{}"#, None);
+        check("{}", None);
     }
 
     #[test]
