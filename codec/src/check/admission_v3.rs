@@ -78,9 +78,7 @@ fn is_form(source: Js<'_>) -> bool {
         return false;
     }
     let sections = match source.get("sections") {
-        Some(sections) => {
-            form.is("snapshot") && sections.is_array() && sections.elements().all(is_section)
-        }
+        Some(sections) => form.is("snapshot") && sections.is_array() && sections.elements().all(is_section),
         None => !form.is("snapshot"),
     };
     let summary = match source.get("summary") {

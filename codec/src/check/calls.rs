@@ -29,8 +29,7 @@ pub(super) struct Calls {
 const INTERRUPTED: &str = "interrupted-tool-result-";
 
 /// What such a result says of a call that never started.
-const NOT_STARTED: &str =
-    "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
+const NOT_STARTED: &str = "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
 
 impl Calls {
     /// The calls that an assistant message makes.
@@ -89,9 +88,7 @@ impl Calls {
         let call = id.and_then(Js::as_str).and_then(|id| self.pending.remove(&*id.to_wtf8()));
         match call {
             Some(call) if call.started || is_not_started(event, data, message) => Ok(()),
-            Some(_) => {
-                refuse(RULE, "/data/message/toolCallId", format!("never started: {}", shown(id)))
-            }
+            Some(_) => refuse(RULE, "/data/message/toolCallId", format!("never started: {}", shown(id))),
             None => refuse(RULE, "/data/message/toolCallId", format!("not pending: {}", shown(id))),
         }
     }
@@ -99,9 +96,7 @@ impl Calls {
     /// The turn or step closes.
     pub(super) fn check_none(&self) -> Check {
         match self.pending.iter().min_by_key(|(_, call)| call.place) {
-            Some((id, _)) => {
-                refuse(Rule::ClosedWithCalls, "", shortened(&String::from_utf8_lossy(id)))
-            }
+            Some((id, _)) => refuse(Rule::ClosedWithCalls, "", shortened(&String::from_utf8_lossy(id))),
             None => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::json::Js;
 
-use super::fault::{Check, ensure, refuse, shown, shortened};
+use super::fault::{Check, ensure, refuse, shortened, shown};
 use super::rule::Rule;
 use super::scalar::{Id, Scalar, count, nonempty};
 use super::surface::Surface;

@@ -129,8 +129,7 @@ impl Facts {
         };
         ensure(labelled, RULE, "/data/label", label)?;
         let child = member("childId");
-        let new =
-            child.and_then(Js::as_str).is_some_and(|id| self.children.insert(id.to_wtf8().into()));
+        let new = child.and_then(Js::as_str).is_some_and(|id| self.children.insert(id.to_wtf8().into()));
         ensure(new, RULE, "/data/childId", child)
     }
 

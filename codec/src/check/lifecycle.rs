@@ -152,8 +152,7 @@ impl Lifecycle {
             }
             _ => {}
         }
-        let change =
-            if kind.is_surface() { self.surface.fold(event, kind)? } else { Change::None };
+        let change = if kind.is_surface() { self.surface.fold(event, kind)? } else { Change::None };
         self.apply(event, kind, data, &change)?;
         Ok(change)
     }

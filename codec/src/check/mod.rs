@@ -18,8 +18,6 @@ mod rule;
 mod scalar;
 mod session;
 mod surface;
-#[cfg(test)]
-mod tests;
 mod vocabulary;
 
 use crate::at::At;
@@ -45,12 +43,13 @@ use session::Session;
 pub struct Verdict {
     /// The first fault that the official storage reader raises: it hands out no event of such a log.
     pub storage: Option<Error>,
-    /// The same without unknown required types ([`Rule::is_unknown_type`]), for readers that pass over those.
-    pub known: Option<Error>,
+    /// When that is an unknown required type ([`Rule::is_unknown_type`]): the first other fault, for readers that pass
+    /// over such events.
+    pub behind_unknown: Option<Error>,
     /// The first fault that only a session raises: the events can be read, but no session opens on them. Nothing
-    /// when there is a fault in [`Verdict::known`].
+    /// when there is another fault.
     pub session: Option<Error>,
-    /// Surface nodes at the end, in order; up to the first fault when there is one.
+    /// Surface nodes at the end, in order; when there is a fault, up to where the machine stopped.
     pub surface: Vec<Seq>,
 }
 
@@ -117,26 +116,57 @@ impl Checker {
 
     /// The verdict on a log whose inherited part has `cut` events.
     pub fn finish(self, cut: u64) -> Verdict {
-        let count = release_count(self.is_seeded, cut, self.events);
-        let marker = release_marker(self.is_seeded, cut, self.marker);
+        let counts = check_cut(self.is_seeded, cut, self.events);
+        let marker = check_marker(self.is_seeded, cut, self.marker);
         let (lifecycle, surface) = self.lifecycle.finish();
         let (stored, session) = self.session.finish();
         let relations = self.facts.finish(cut).or(lifecycle).or(stored);
-        let behind = marker.or(relations);
-        // The counts are looked at first, then each event, then the marker.
-        let (storage, known) = match (count, self.unknown, self.admission) {
-            (None, None, None) => (behind.as_ref().map(Error::copy), behind),
-            (count, unknown, admission) => {
-                let known = count.or(admission).or(behind);
-                let first = match (unknown, &known) {
-                    (Some(unknown), Some(known)) if known.is_before(&unknown) => known.copy(),
-                    (Some(unknown), _) => unknown,
-                    (None, _) => return Verdict { storage: None, known, session: None, surface },
-                };
-                (Some(first), known)
+        let release = first(self.unknown, self.admission);
+        let (storage, behind_unknown) = match (counts, release) {
+            (Some(counts), _) => (Some(counts), None),
+            (None, (Some(unknown), admission)) if is_unknown(&unknown) => {
+                (Some(unknown), admission.or(marker).or(relations))
             }
+            (None, (first, _)) => (first.or(marker).or(relations), None),
         };
-        let session = if known.is_none() { session } else { None };
-        Verdict { storage, known, session, surface }
+        let session = if storage.is_none() { session } else { None };
+        Verdict { storage, behind_unknown, session, surface }
     }
+}
+
+/// Two faults of one stage, the one of the earlier event first.
+fn first(a: Option<Error>, b: Option<Error>) -> (Option<Error>, Option<Error>) {
+    match (&a, &b) {
+        (Some(x), Some(y)) if x.position().seq <= y.position().seq => (a, b),
+        (Some(_), None) => (a, b),
+        _ => (b, a),
+    }
+}
+
+fn is_unknown(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Rule { rule, .. } if rule.is_unknown_type())
+}
+
+fn unknown(event: &Event<'_>) -> Error {
+    let rule = if is_retired(event.kind) { Rule::RetiredType } else { Rule::UnknownType };
+    let detail = shortened(&event.kind.to_lossy());
+    RuleFault { rule, pointer: "/type".to_owned(), detail }.at(event.at())
+}
+
+fn check_cut(is_seeded: bool, cut: u64, events: u64) -> Option<Error> {
+    let good = cut <= events && (is_seeded || cut == 0);
+    (!good).then(|| {
+        ErrorKind::Rule { rule: Rule::CutBeyondLog, detail: format!("{cut} of {events} events") }.into()
+    })
+}
+
+/// The last inherited marker stands at the cut, and only seeded logs have one.
+fn check_marker(is_seeded: bool, cut: u64, marker: Option<At>) -> Option<Error> {
+    let (rule, at) = match (is_seeded, marker) {
+        (true, None) => (Rule::SeedWithoutMarker, At::default()),
+        (false, Some(at)) => (Rule::MarkerWithoutSeed, at),
+        (true, Some(at)) if at.seq != Some(Seq(cut)) => (Rule::MarkerElsewhere, at),
+        _ => return None,
+    };
+    Some(ErrorKind::Rule { rule, detail: String::new() }.at(at))
 }

@@ -66,8 +66,7 @@ impl Titles {
             is(message.get("role"), "user")
                 && is(message.get("source").and_then(|s| s.get("kind")), "dsh-session-title-llm")
         }) && messages.is_some_and(|list| {
-            list.elements()
-                .all(|message| only(message.get("content"), |block| is(block.get("type"), "text")))
+            list.elements().all(|message| only(message.get("content"), |block| is(block.get("type"), "text")))
         });
         ensure(represents, Rule::Title, "/data/messages", messages)
     }
@@ -178,4 +177,3 @@ fn table(tools: Option<Js<'_>>) -> Tools {
     }
     table
 }
-

@@ -1,13 +1,13 @@
 //! Stage E: what a session checks when it is built from a log (`docs/spec/events-v4.md`, section 5;
 //! `docs/spec/surface.md`, sections 2 and 4). The storage reader makes the first part of it by itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::error::Error;
 use crate::event::Event;
 use crate::json::{Digest, Js, deep_digest_blanking};
 
-use super::fault::{Check, ensure, refuse, shown};
+use super::fault::{Check, RuleFault, ensure, refuse, shown};
 use super::message::check_source;
 use super::rule::Rule;
 use super::scalar::{count, is, is_absent_or_true, nonempty, object};
@@ -84,7 +84,7 @@ impl Session {
         let Some(list) = targets.filter(|t| t.is_array() && t.elements().next().is_some()) else {
             return refuse(RULE, "/data", shown(event.data));
         };
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for (i, target) in list.elements().enumerate() {
             let pointer = |member: &str| format!("/data/targets/{i}{member}");
             if !target.is_object() || !target.has_only(&["seq", "imageIndexes"]) {
@@ -152,12 +152,8 @@ fn check_stored(event: &Event<'_>, kind: EventType) -> Check {
             let empty = defaults.is_some_and(|d| d.is_object() && d.members().next().is_none());
             ensure(!empty, Rule::RequestHeader, "/data/header/adapterDefaults", defaults)
         }
-        EventType::UserMessage => {
-            check_message(event.data, "user").map(|_| ()).map_err(|f| f.under("/data"))
-        }
-        EventType::SystemMessage => {
-            check_producer(event.member("message"), "system", "system-prompt", &[])
-        }
+        EventType::UserMessage => check_message(event.data, "user").map(|_| ()).map_err(|f| f.under("/data")),
+        EventType::SystemMessage => check_producer(event.member("message"), "system", "system-prompt", &[]),
         EventType::AssistantMessage => {
             check_producer(event.member("message"), "assistant", "model", &["provider", "model"])
         }
@@ -208,7 +204,7 @@ fn check_producer(message: Option<Js<'_>>, role: &str, kind: &str, members: &[&s
         }
         Ok(())
     };
-    check().map_err(|f| f.under("/data/message"))
+    check().map_err(|f: RuleFault| f.under("/data/message"))
 }
 
 /// Payloads that only a session looks at.
@@ -241,9 +237,9 @@ fn request_header(event: &Event<'_>) -> Check {
     ensure(named, RULE, "/data/header/config/reasoningEffort", effort)?;
     if let Some(defaults) = header.and_then(|h| h.get("adapterDefaults")) {
         let known = defaults.is_object() && defaults.has_only(&["reasoningEffort", "maxTokens"]);
-        let marks = ["reasoningEffort", "maxTokens"].iter().all(|name| {
-            defaults.get(name).is_none_or(|mark| mark.is_true() && setting(name).is_some())
-        });
+        let marks = ["reasoningEffort", "maxTokens"]
+            .iter()
+            .all(|name| defaults.get(name).is_none_or(|mark| mark.is_true() && setting(name).is_some()));
         ensure(known && marks, RULE, "/data/header/adapterDefaults", Some(defaults))?;
     }
     let reason = event.member("reason");

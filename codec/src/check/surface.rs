@@ -109,8 +109,7 @@ impl Surface {
     pub(super) fn check_span(&self, event: &Event<'_>, data: Js<'_>) -> Check {
         const RULE: Rule = Rule::Compaction;
         let range = data.get("shadowedRange");
-        let earlier =
-            |name: &str| count(range.and_then(|r| r.get(name))).filter(|seq| *seq < event.seq.0);
+        let earlier = |name: &str| count(range.and_then(|r| r.get(name))).filter(|seq| *seq < event.seq.0);
         let (Some(start), Some(end)) = (earlier("start"), earlier("end")) else {
             return refuse(RULE, "/data/shadowedRange", shown(range));
         };
@@ -145,8 +144,7 @@ impl Cited {
                 Some((ends.next()??, ends.next()??))
             }
         };
-        let mut ranges: Vec<_> =
-            sources.into_iter().flat_map(Js::elements).filter_map(range).collect();
+        let mut ranges: Vec<_> = sources.into_iter().flat_map(Js::elements).filter_map(range).collect();
         ranges.sort_unstable();
         Self(ranges)
     }
