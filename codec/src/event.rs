@@ -89,10 +89,11 @@ impl<'a> Event<'a> {
     fn print_with(&self, out: &mut Vec<u8>, print_ranges: fn(&Ranges<'a>, &mut Vec<u8>)) {
         let canonical = is_canonical(self.row);
         // The rules of V0 hold for every list that a reader of any generation has let through.
-        let print_sources = |out: &mut Vec<u8>, sources: Js<'a>| match Ranges::decode(sources, self.seq.0, Generation(0)) {
-            Ok(ranges) => print_ranges(&ranges, out),
-            Err(_) => print(out, sources),
-        };
+        let print_sources =
+            |out: &mut Vec<u8>, sources: Js<'a>| match Ranges::decode(sources, self.seq.0, Generation(0)) {
+                Ok(ranges) => print_ranges(&ranges, out),
+                Err(_) => print(out, sources),
+            };
         let Some(sources) = self.source_seqs else {
             if canonical {
                 out.extend_from_slice(self.row.raw().as_bytes());

@@ -102,7 +102,11 @@ impl Lines {
 
     /// The line, without its line end.
     pub(crate) fn line(&self) -> &[u8] {
-        if self.in_carry { &self.carry } else { self.chunk.bytes.get(self.line.0..self.line.1).unwrap_or(&[]) }
+        if self.in_carry {
+            &self.carry
+        } else {
+            self.chunk.bytes.get(self.line.0..self.line.1).unwrap_or(&[])
+        }
     }
 
     /// Where the line begins.
@@ -200,7 +204,8 @@ mod tests {
             (b"a\nb".to_vec(), vec![mark(0, 2, 10), mark(2, 3, 20)]),
             (b"b\nc\n".to_vec(), vec![mark(0, 4, 30), mark(2, 5, 40), mark(2, 6, 50)]),
         ]);
-        let frames: Vec<_> = lines.iter().map(|(text, place)| (text.as_str(), place.frame, place.byte)).collect();
+        let frames: Vec<_> =
+            lines.iter().map(|(text, place)| (text.as_str(), place.frame, place.byte)).collect();
         assert_eq!(frames, [("a", 2, 10), ("bb", 3, 20), ("c", 6, 50)]);
         assert!(!rest);
     }

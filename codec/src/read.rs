@@ -17,7 +17,7 @@ use crate::event::{Envelope, Event};
 use crate::frame::{Ahead, FrameLayout, RawChunks, TornFrame, ZstdChunks, header_frame, scan_frames};
 use crate::generation::{EndSeed, Rules};
 use crate::header::{CwdRule, Header, HeaderFault};
-use crate::home::name;
+use crate::home::parse_name;
 use crate::json::{Doc, Js, Tape};
 use crate::line::{Lines, Start};
 use crate::pack::{PackedRow, Walk as MemberWalk};
@@ -57,13 +57,14 @@ impl LogFile {
         // Looked at before it is opened: opening a pipe would wait for a writer.
         let metadata = std::fs::metadata(path).map_err(fail("open"))?;
         if !metadata.is_file() {
-            let kind = if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+            let kind =
+                if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
             return Err(fail("read")(io::Error::new(kind, "not a regular file")));
         }
         let file = File::open(path).map_err(fail("open"))?;
         let len = file.metadata().map_err(fail("open"))?.len();
         let source = Source::new(Arc::new(file), len);
-        let named = path.file_name().and_then(name::parse);
+        let named = path.file_name().and_then(parse_name);
         let (generation, encoding) = match named {
             Some(found) => found,
             None => sniff(&source).map_err(|e| e.in_file(path, None))?,
@@ -78,7 +79,11 @@ impl LogFile {
     }
 
     /// A log out of any bytes that can be read at an offset, seen up to the length that they have now.
-    pub fn from_source(bytes: Arc<dyn ReadAt>, generation: Generation, encoding: Encoding) -> Result<LogFile> {
+    pub fn from_source(
+        bytes: Arc<dyn ReadAt>,
+        generation: Generation,
+        encoding: Encoding,
+    ) -> Result<LogFile> {
         let len = bytes.len().map_err(|source| ErrorKind::Io { action: "open", source })?;
         Ok(LogFile { path: None, generation, encoding, source: Source::new(bytes, len) })
     }
@@ -456,7 +461,8 @@ impl LogReader {
     fn next_member(&mut self) -> Result<bool> {
         let Row::Packed { walk, seq, place } = &mut self.row else { return Ok(false) };
         let packed = Js::root(&self.text, &self.tape).and_then(|row| PackedRow::reopen(row).ok());
-        let Some((packed, (next, delta))) = packed.and_then(|packed| Some((packed, packed.step(walk)?))) else {
+        let Some((packed, (next, delta))) = packed.and_then(|packed| Some((packed, packed.step(walk)?)))
+        else {
             self.row = Row::None;
             return Ok(false);
         };
@@ -518,7 +524,11 @@ impl LogReader {
             admit(row)?;
         }
         if self.walk.syntax.is_some() {
-            return if is_turn_end { Err(self.walk.any_issue().unwrap_or(ErrorKind::Changed.into())) } else { Ok(false) };
+            return if is_turn_end {
+                Err(self.walk.any_issue().unwrap_or(ErrorKind::Changed.into()))
+            } else {
+                Ok(false)
+            };
         }
         if !rules.admit_behind_syntax {
             admit(row)?;
@@ -528,7 +538,11 @@ impl LogReader {
             Err(what) => {
                 let fault = ErrorKind::RowShape { what }.at_place(place).at_seq(next);
                 self.walk.note(|walk| &mut walk.issue, fault, place);
-                return if is_turn_end && !rules.forgives_turn_end { Err(self.walk.take_issue()) } else { Ok(false) };
+                return if is_turn_end && !rules.forgives_turn_end {
+                    Err(self.walk.take_issue())
+                } else {
+                    Ok(false)
+                };
             }
         };
         if self.walk.issue.is_some() {
@@ -562,7 +576,11 @@ impl LogReader {
         let event = Event::new(row, &Envelope::read(row), seq, place);
         let is_end_seed = event.is("session/end-seed");
         if is_end_seed && !event.data.is_some_and(Js::is_object) {
-            let fault = || ErrorKind::RowShape { what: "`data` of an end-seed marker is no object" }.at_place(place).at_seq(seq);
+            let fault = || {
+                ErrorKind::RowShape { what: "`data` of an end-seed marker is no object" }
+                    .at_place(place)
+                    .at_seq(seq)
+            };
             match self.rules.end_seed {
                 EndSeed::Free => {}
                 EndSeed::Hard => return Err(fault()),
@@ -621,10 +639,12 @@ impl LogReader {
             Some(place) if is_zstd => place.byte,
             _ => committed,
         };
-        let torn_at = if is_zstd { self.in_torn.then_some(committed) } else { (committed < len).then_some(committed) };
-        let torn = torn_at
-            .filter(|_| self.rules.generation == Generation::CURRENT)
-            .map(|truncate_to| Torn { truncate_to, recovered: if is_zstd { self.walk.recovered } else { 0 } });
+        let torn_at =
+            if is_zstd { self.in_torn.then_some(committed) } else { (committed < len).then_some(committed) };
+        let torn = torn_at.filter(|_| self.rules.generation == Generation::CURRENT).map(|truncate_to| Torn {
+            truncate_to,
+            recovered: if is_zstd { self.walk.recovered } else { 0 },
+        });
         let tail = torn_at.is_some() || self.walk.first_issue.is_some();
         Ok(End {
             events,

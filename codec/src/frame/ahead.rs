@@ -64,7 +64,9 @@ impl Chunks for Ahead {
                 Err(error)
             }
             // Never mistake a dead worker for the end of the log.
-            Err(gone) => Err(ErrorKind::Io { action: "decompress", source: std::io::Error::other(gone) }.into()),
+            Err(gone) => {
+                Err(ErrorKind::Io { action: "decompress", source: std::io::Error::other(gone) }.into())
+            }
         }
     }
 }

@@ -23,9 +23,8 @@ pub(crate) fn scan_frames(source: &Source, limit: u64) -> Result<FrameLayout> {
     let mut layout = FrameLayout { frames: 0, complete_end: 0 };
     while layout.frames < limit && layout.complete_end < source.len() {
         let frame = layout.frames + 1;
-        let scanned = scan_frame(&mut window, layout.complete_end).map_err(|(kind, byte)| {
-            kind.at(At { frame: Some(frame), byte: Some(byte), ..At::default() })
-        })?;
+        let scanned = scan_frame(&mut window, layout.complete_end)
+            .map_err(|(kind, byte)| kind.at(At { frame: Some(frame), byte: Some(byte), ..At::default() }))?;
         match scanned {
             Some(end) => {
                 layout.frames = frame;

@@ -85,7 +85,9 @@ pub(super) fn check_event(event: &Event<'_>) -> Result<(), &'static str> {
             return Err("`surfaceOp` is neither \"append\" nor a replacement of earlier events");
         }
         match sources {
-            Some(_) if kind == "assistant/message" => return Err("`sourceEventSeqs` on an assistant message"),
+            Some(_) if kind == "assistant/message" => {
+                return Err("`sourceEventSeqs` on an assistant message");
+            }
             Some(sources) if sources.elements().next().is_none() => return Err("empty `sourceEventSeqs`"),
             _ => {}
         }
