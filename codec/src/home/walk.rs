@@ -327,7 +327,7 @@ impl GenerationFile {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
+#[expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop and speak")]
 mod tests {
     use super::*;
     use crate::home::testing::Tree;
