@@ -319,7 +319,7 @@ pub struct LogReader {
     in_torn: bool,
     text: String,
     tape: Tape,
-    row: Row,
+    held: Held,
     /// The current event of a packed row.
     member: String,
     member_tape: Tape,
@@ -327,8 +327,16 @@ pub struct LogReader {
     end: Option<End>,
 }
 
+/// One accepted row of a log.
+pub enum Row<'a> {
+    /// An event.
+    Event(Event<'a>),
+    /// A run of `assistant/chunk` events (V0, V1), and where it stands.
+    Packed(PackedRow<'a>, Place),
+}
+
 /// What `text` and `tape` hold.
-enum Row {
+enum Held {
     None,
     Event { seq: Seq, place: Place },
     Packed { walk: MemberWalk, seq: Seq, place: Place },
@@ -383,7 +391,7 @@ impl LogReader {
             in_torn: false,
             text: String::new(),
             tape: Tape::new(),
-            row: Row::None,
+            held: Held::None,
             member: String::new(),
             member_tape: Tape::new(),
             end: None,
@@ -403,6 +411,21 @@ impl LogReader {
     /// What was found, once [`LogReader::next_event`] has given nothing.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// The next row: an event, or the packed run of events that V0 and V1 write. Nothing at the end of the committed
+    /// prefix. Errors as in [`LogReader::next_event`].
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
+        if self.end.is_some() {
+            return Ok(None);
+        }
+        // A run that was handed out whole has no events left.
+        self.held = Held::None;
+        match self.advance_row() {
+            Ok(false) => Ok(None),
+            Ok(true) => self.current_row().map(Some),
+            Err(error) => Err(self.locate(error)),
+        }
     }
 
     /// The next event; packed rows come as their single events. Nothing at the end of the committed prefix.
@@ -426,12 +449,21 @@ impl LogReader {
         }
     }
 
+    fn current_row(&mut self) -> Result<Row<'_>> {
+        if let Held::Packed { place, .. } = self.held {
+            let row = Js::root(&self.text, &self.tape).ok_or(ErrorKind::Changed)?;
+            let run = PackedRow::reopen(row).map_err(|what| ErrorKind::RowShape { what }.at_place(place))?;
+            return Ok(Row::Packed(run, place));
+        }
+        self.current().map(Row::Event)
+    }
+
     /// The event that [`LogReader::advance`] stopped at.
     fn current(&mut self) -> Result<Event<'_>> {
-        let (text, tape, seq, place) = match &self.row {
-            Row::Packed { seq, place, .. } => (&*self.member, &self.member_tape, *seq, *place),
-            Row::Event { seq, place } => (&*self.text, &self.tape, *seq, *place),
-            Row::None => return Err(ErrorKind::Changed.into()),
+        let (text, tape, seq, place) = match &self.held {
+            Held::Packed { seq, place, .. } => (&*self.member, &self.member_tape, *seq, *place),
+            Held::Event { seq, place } => (&*self.text, &self.tape, *seq, *place),
+            Held::None => return Err(ErrorKind::Changed.into()),
         };
         // The tape was filled from this text just before.
         let row = Js::root(text, tape).ok_or(ErrorKind::Changed)?;
@@ -444,6 +476,18 @@ impl LogReader {
             if self.next_member()? {
                 return Ok(true);
             }
+            if !self.advance_row()? {
+                return Ok(false);
+            }
+            if matches!(self.held, Held::Event { .. }) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Go to the next accepted row.
+    fn advance_row(&mut self) -> Result<bool> {
+        loop {
             if !self.lines.advance()? {
                 if self.enter_torn_frame()? {
                     continue;
@@ -459,11 +503,11 @@ impl LogReader {
 
     /// The next event of a packed row, into `member` and its tape.
     fn next_member(&mut self) -> Result<bool> {
-        let Row::Packed { walk, seq, place } = &mut self.row else { return Ok(false) };
+        let Held::Packed { walk, seq, place } = &mut self.held else { return Ok(false) };
         let packed = Js::root(&self.text, &self.tape).and_then(|row| PackedRow::reopen(row).ok());
         let Some((packed, (next, delta))) = packed.and_then(|packed| Some((packed, packed.step(walk)?)))
         else {
-            self.row = Row::None;
+            self.held = Held::None;
             return Ok(false);
         };
         *seq = next;
@@ -473,7 +517,6 @@ impl LogReader {
         // The printer writes lone surrogates as escapes, so this is always UTF-8.
         self.member = String::from_utf8(printed).unwrap_or_default();
         self.member_tape.parse(&self.member).map_err(|e| ErrorKind::RowSyntax(e).at_place(*place))?;
-        self.walk.emitted += 1;
         Ok(true)
     }
 
@@ -500,7 +543,7 @@ impl LogReader {
 
     /// Look at the line. True when it holds an event, or the first of several, that belongs to the prefix.
     fn take_line(&mut self) -> Result<bool> {
-        self.row = Row::None;
+        self.held = Held::None;
         let place = self.lines.place();
         self.text.clear();
         match std::str::from_utf8(self.lines.line()) {
@@ -566,9 +609,11 @@ impl LogReader {
         }
         match shape {
             Shape::Packed(packed) => {
-                self.row = Row::Packed { walk: packed.walk(), seq: packed.seq0, place };
-                self.walk.accept(packed.len() as u64, self.lines.end_offset(), self.in_torn);
-                self.next_member()
+                let events = packed.len() as u64;
+                self.held = Held::Packed { walk: packed.walk(), seq: packed.seq0, place };
+                self.walk.accept(events, self.lines.end_offset(), self.in_torn);
+                self.walk.emitted += events;
+                Ok(true)
             }
             Shape::Event => self.take_event(place),
         }
@@ -616,7 +661,7 @@ impl LogReader {
         }
         self.walk.accept(1, self.lines.end_offset(), self.in_torn);
         self.walk.emitted += 1;
-        self.row = Row::Event { seq, place };
+        self.held = Held::Event { seq, place };
         Ok(true)
     }
 
