@@ -12,7 +12,7 @@ use crate::header::Header;
 use crate::json::{Js, Tape};
 use crate::line::{Lines, Start};
 use crate::pack::{PackedRow, Walk as MemberWalk};
-use crate::source::{ReadAt, Source};
+use crate::source::Source;
 use crate::types::{Encoding, Generation, Seq};
 
 use super::file::{Limits, LogFile, parse_header, raw_lines, torn_lines, zstd_lines};
