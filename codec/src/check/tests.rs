@@ -179,8 +179,8 @@ fn section_11_envelope_and_metadata() {
     check(&base().edit(5, "[]},", "[]},\"sourceEventSeqs\":[2],"), "storage E-4");
     check(&base().edit(7, ",\"sourceEventSeqs\":[6]", ""), "valid");
     check(&base().edit(7, "[6]", "[1,0]"), "valid");
-    // Stage E is where a `seq` of -0 falls.
-    check(&first(1).edit(0, "\"seq\":0", "\"seq\":-0"), "storage E-1");
+    // The storage reader hands out an event with a `seq` of -0; only a session refuses it.
+    check(&first(1).edit(0, "\"seq\":0", "\"seq\":-0"), "session E-1");
 }
 
 #[test]
