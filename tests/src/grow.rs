@@ -8,7 +8,7 @@
 //! Memory stays bounded, whatever the size: one row, one frame, and the surface since the last compaction.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -175,7 +175,8 @@ impl Base {
         }
         let id = between(&start[0], "\"id\":\"", "\"").ok_or_else(missing)?.to_owned();
         let time = start.last().and_then(|row| between(row, "\"time\":", ",")).and_then(|t| t.parse().ok());
-        let resumed = lines.find(|line| line.starts_with("{\"type\":\"request/header\"")).ok_or_else(missing)?;
+        let resumed =
+            lines.find(|line| line.starts_with("{\"type\":\"request/header\"")).ok_or_else(missing)?;
         let (_, data) = resumed.split_once(",\"data\":").ok_or_else(missing)?;
         let data = data.strip_suffix('}').ok_or_else(missing)?;
         Ok(Base { id, time: time.ok_or_else(missing)?, resumed_header: data.to_owned(), start })

@@ -132,7 +132,11 @@ pub fn first_difference(expected: &[u8], found: &[u8]) -> String {
                     let from = at.saturating_sub(40).min(line.len());
                     String::from_utf8_lossy(&line[from..line.len().min(at + 80)]).into_owned()
                 };
-                return format!("line {line}, byte {at}:\n  expected ...{}\n  found    ...{}", show(a), show(b));
+                return format!(
+                    "line {line}, byte {at}:\n  expected ...{}\n  found    ...{}",
+                    show(a),
+                    show(b)
+                );
             }
         }
     }
@@ -267,8 +271,7 @@ fn own(dir: &Path) -> io::Result<Vec<Entry>> {
     if manifest.schema != "dshlog.corpora/1" {
         return Err(io::Error::other(format!("unknown schema {}", manifest.schema)));
     }
-    let answer =
-        |a: OwnAnswer| Some(Answer { sha256: a.sha256, file: a.file.map(|file| dir.join(file)) });
+    let answer = |a: OwnAnswer| Some(Answer { sha256: a.sha256, file: a.file.map(|file| dir.join(file)) });
     let entry = |case: &str, log: OwnLog| {
         let status = match (log.restored, log.refused) {
             (Some(r), None) => Status::Restored(Restored {

@@ -38,10 +38,10 @@ impl Rng {
     }
 
     /// One of `items`, which must not be empty.
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         let len = items.len() as u64;
         // An index below a length fits.
-        &items[usize::try_from(self.below(len)).unwrap_or(0)]
+        items[usize::try_from(self.below(len)).unwrap_or(0)]
     }
 
     /// A random UUID, as message ids are.
@@ -59,9 +59,10 @@ impl Rng {
 }
 
 const COMMON: [&str; 48] = [
-    "the", "a", "to", "of", "and", "is", "in", "that", "it", "for", "on", "with", "as", "this", "file", "test", "not", "be",
-    "was", "but", "from", "build", "line", "function", "error", "should", "when", "which", "then", "there", "value", "call",
-    "read", "write", "run", "check", "first", "now", "have", "will", "one", "if", "or", "by", "at", "an", "are", "can",
+    "the", "a", "to", "of", "and", "is", "in", "that", "it", "for", "on", "with", "as", "this", "file",
+    "test", "not", "be", "was", "but", "from", "build", "line", "function", "error", "should", "when",
+    "which", "then", "there", "value", "call", "read", "write", "run", "check", "first", "now", "have",
+    "will", "one", "if", "or", "by", "at", "an", "are", "can",
 ];
 const ONSETS: [&str; 16] =
     ["b", "ch", "d", "f", "gr", "h", "k", "l", "m", "n", "pr", "r", "s", "st", "t", "v"];
@@ -140,7 +141,7 @@ impl Words {
 
     fn chinese(&self, rng: &mut Rng, out: &mut String) {
         for _ in 0..rng.between(8, 30) {
-            out.push(*rng.pick(&self.han));
+            out.push(rng.pick(&self.han));
         }
         out.push('。');
     }

@@ -30,10 +30,8 @@ impl Stream {
         let replay = format!(r#"{{"response":{response},"blocks":[{}]}}"#, kinds.join(","));
         let input = rng.between(500, 90_000);
         let output = content.iter().map(String::len).sum::<usize>() as u64 / 4 + 1;
-        let usage = format!(
-            r#"{{"inputTokens":{input},"outputTokens":{output},"totalTokens":{}}}"#,
-            input + output
-        );
+        let usage =
+            format!(r#"{{"inputTokens":{input},"outputTokens":{output},"totalTokens":{}}}"#, input + output);
 
         let mut records = Records { text: String::new(), time };
         for (index, (block, whole)) in blocks.iter().zip(&content).enumerate() {

@@ -10,8 +10,7 @@ use crate::text::{Rng, Words, quote};
 
 const TOOLS: [(&str, &str); 3] = [("bash", "command"), ("read", "file_path"), ("grep", "pattern")];
 const FAILURE: &str = r#"{"message":"scripted failure","code":"SERVER","status":500}"#;
-const POLICY: &str =
-    r#"[\"normal\",5,[\"EMPTY_RESPONSE\",\"RATE_LIMIT\",\"SERVER\",\"TIMEOUT\",\"TRANSPORT\"],500,10000,0.1]"#;
+const POLICY: &str = r#"[\"normal\",5,[\"EMPTY_RESPONSE\",\"RATE_LIMIT\",\"SERVER\",\"TIMEOUT\",\"TRANSPORT\"],500,10000,0.1]"#;
 
 /// Writes turn after turn of one session.
 pub(super) struct Turns<'a> {
@@ -140,7 +139,8 @@ impl<'a> Turns<'a> {
         let source = format!(
             r#"{{"kind":"model","provider":"deepseek-official","model":"deepseek-flash","replayState":{replay}}}"#
         );
-        let message = format!(r#"{{"role":"assistant","content":[{content}],"source":{source},"id":"{id}"}}"#);
+        let message =
+            format!(r#"{{"role":"assistant","content":[{content}],"source":{source},"id":"{id}"}}"#);
         let data = format!(
             r#"{{"turn":{turn},"step":{step},"message":{message},"usage":{usage},"stream":[{records}]}}"#
         );
@@ -156,7 +156,7 @@ impl<'a> Turns<'a> {
 
     fn call(&mut self) -> Block {
         self.calls += 1;
-        let &(name, argument) = self.rng.pick(&TOOLS);
+        let (name, argument) = self.rng.pick(&TOOLS);
         let value = match name {
             "bash" => self.words.code(&mut self.rng, 1),
             _ => self.words.path(&mut self.rng),
@@ -166,7 +166,11 @@ impl<'a> Turns<'a> {
     }
 
     fn tool<W: Write>(
-        &mut self, out: &mut Frames<W>, id: &str, name: &str, arguments: &str,
+        &mut self,
+        out: &mut Frames<W>,
+        id: &str,
+        name: &str,
+        arguments: &str,
     ) -> io::Result<()> {
         let (turn, step, call) = (self.turn, self.step, self.seq);
         let arguments = quote(arguments);
@@ -215,9 +219,8 @@ impl<'a> Turns<'a> {
         let (Some(first), Some(last)) = (shadowed.first(), shadowed.last()) else { return Ok(()) };
         let command = format!("cmd-{:08x}-{}", self.rng.below(1 << 32), self.turn);
         let ids = format!(r#""compactionId":"{}","sourceCommandId":"{command}""#, self.rng.uuid());
-        let run = format!(
-            r#"{{"commandId":"{command}","name":"compact","args":"","source":{{"kind":"user"}}}}"#
-        );
+        let run =
+            format!(r#"{{"commandId":"{command}","name":"compact","args":"","source":{{"kind":"user"}}}}"#);
         self.event(out, "command/run", &run, "")?;
         let start = self.seq;
         self.event(out, "compaction/start", &format!(r#"{{{ids},"turn":null}}"#), "")?;
@@ -259,9 +262,8 @@ impl<'a> Turns<'a> {
     fn title<W: Write>(&mut self, out: &mut Frames<W>, asked: u64) -> io::Result<()> {
         let title = quote(&self.words.prose(&mut self.rng, 20));
         let model = r#"{"provider":"deepseek-official","model":"deepseek-flash"}"#;
-        let source = format!(
-            r#"{{"kind":"provider","provider":"session-title-first-prompt-llm","model":{model}}}"#
-        );
+        let source =
+            format!(r#"{{"kind":"provider","provider":"session-title-first-prompt-llm","model":{model}}}"#);
         let data = format!(r#"{{"title":{title},"messageSeqs":[{asked}],"source":{source}}}"#);
         self.event(out, "session/title", &data, "")
     }
@@ -287,7 +289,11 @@ impl<'a> Turns<'a> {
 
     /// Write an event that goes to the end of the surface; its seq.
     fn node<W: Write>(
-        &mut self, out: &mut Frames<W>, kind: &str, data: &str, sources: &str,
+        &mut self,
+        out: &mut Frames<W>,
+        kind: &str,
+        data: &str,
+        sources: &str,
     ) -> io::Result<u64> {
         let seq = self.seq;
         self.surface.push(seq);
@@ -297,7 +303,11 @@ impl<'a> Turns<'a> {
 
     /// Write one row: `data`, then the members behind it.
     fn event<W: Write>(
-        &mut self, out: &mut Frames<W>, kind: &str, data: &str, behind: &str,
+        &mut self,
+        out: &mut Frames<W>,
+        kind: &str,
+        data: &str,
+        behind: &str,
     ) -> io::Result<()> {
         self.time += self.rng.below(12);
         self.row.clear();

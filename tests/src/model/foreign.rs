@@ -16,7 +16,6 @@ struct Log {
     #[serde(alias = "path")]
     log: String,
     expected: Option<String>,
-    status: Option<String>,
     #[serde(alias = "events")]
     event_count: Option<u64>,
     #[serde(alias = "inheritedEvents")]
@@ -176,7 +175,7 @@ fn old(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
         let (Some(path), Some(expected)) = (&log.log, &log.expected) else { continue };
         let info: OldInfo = json(&dir.join(&log.case).join(expected).join("info.json"))?;
         let status = match info.current.refusal {
-            Some(refusal) if ["identity-mismatch", "version-name-mismatch"].contains(&&*refusal.kind) => {
+            Some(refusal) if refusal.kind == "identity-mismatch" => {
                 Status::Refused { class: "misplaced".to_owned(), reason: refusal.kind }
             }
             Some(refusal) => Status::Refused { class: refusal.class, reason: refusal.kind },
@@ -190,9 +189,11 @@ fn old(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
                 surface: info.current.surface_seqs,
             }),
         };
-        let stored = info.versions.get(&format!("v{}", info.physical_version)).filter(|v| v.status == "ok").map(
-            |v| Stored { events: v.events, cut: v.inherited_event_count, sha256: v.sha256.clone() },
-        );
+        let stored = info
+            .versions
+            .get(&format!("v{}", info.physical_version))
+            .filter(|v| v.status == "ok")
+            .map(|v| Stored { events: v.events, cut: v.inherited_event_count, sha256: v.sha256.clone() });
         entries.push(entry(&format!("real-old/{}", log.case), dir, &log.case, path, status, stored));
     }
     Ok(())
@@ -212,7 +213,14 @@ fn wire(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
                 surface: None,
             });
             let stored = Stored { events: log.event_count, cut: log.inherited_event_count, sha256: None };
-            entries.push(entry(&format!("wire/{}", case.dir), dir, &case.dir, &log.log, status, Some(stored)));
+            entries.push(entry(
+                &format!("wire/{}", case.dir),
+                dir,
+                &case.dir,
+                &log.log,
+                status,
+                Some(stored),
+            ));
         }
     }
     Ok(())
