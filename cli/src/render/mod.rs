@@ -1,0 +1,10 @@
+//! Data in, text out. Nothing here computes facts about a log.
+
+pub(crate) mod json;
+pub(crate) mod page;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod term;
+pub(crate) mod text;
+pub(crate) mod transcript;
+pub(crate) mod units;

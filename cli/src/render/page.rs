@@ -1,0 +1,305 @@
+//! The one door for text to people: lines of coloured pieces, wrapped to the width, with a margin for seqs.
+
+use std::io::{self, Write};
+
+use super::style::Role;
+use super::text::{clip, lines, visible, width, wrap};
+
+/// A line of pieces, all of them visible text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    pieces: Vec<(Role, String)>,
+    width: usize,
+}
+
+impl Line {
+    /// A line of one piece.
+    pub(crate) fn of(role: Role, text: &str) -> Self {
+        Line::default().with(role, text)
+    }
+
+    /// The same line with one more piece.
+    #[must_use]
+    pub(crate) fn with(mut self, role: Role, text: &str) -> Self {
+        let text = visible(text);
+        if !text.is_empty() {
+            self.width += width(&text);
+            self.pieces.push((role, text.into_owned()));
+        }
+        self
+    }
+
+    /// Columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// True when nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The same line, cut to `columns`.
+    #[must_use]
+    fn clipped(self, columns: usize) -> Self {
+        if self.width <= columns {
+            return self;
+        }
+        let mut line = Line::default();
+        for (role, text) in self.pieces {
+            let room = columns - line.width;
+            let part = clip(&text, room);
+            let cut = part.len() != text.len();
+            line.width += width(&part);
+            line.pieces.push((role, part.into_owned()));
+            if cut {
+                break;
+            }
+        }
+        line
+    }
+}
+
+/// How much of a text to show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fold {
+    /// All of it.
+    Whole,
+    /// The first rows.
+    Head(usize),
+    /// Some first and some last rows: where the reason of a failure stands.
+    Ends(usize, usize),
+}
+
+/// Where lines go.
+pub(crate) struct Page<'w> {
+    out: &'w mut dyn Write,
+    width: usize,
+    color: bool,
+    margin: usize,
+    seq: Option<u64>,
+}
+
+/// Columns of the margin: seven digits and two blanks.
+const MARGIN: usize = 9;
+
+impl<'w> Page<'w> {
+    /// A page of `width` columns, the margin included.
+    pub(crate) fn new(out: &'w mut dyn Write, width: usize, color: bool, seqs: bool) -> Self {
+        Page { out, width, color, margin: if seqs { MARGIN } else { 0 }, seq: None }
+    }
+
+    /// Columns for text.
+    pub(crate) fn width(&self) -> usize {
+        self.width.saturating_sub(self.margin).max(20)
+    }
+
+    /// The next line stands for this event.
+    pub(crate) fn mark(&mut self, seq: u64) {
+        self.seq = Some(seq);
+    }
+
+    /// An empty line.
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
+        self.out.write_all(b"\n")
+    }
+
+    /// One line; what does not fit is cut.
+    pub(crate) fn line(&mut self, line: Line) -> io::Result<()> {
+        if self.margin > 0 {
+            let seq = self.seq.take().map(|seq| seq.to_string()).unwrap_or_default();
+            let text = format!("{seq:>width$}  ", width = self.margin - 2);
+            if seq.is_empty() {
+                self.out.write_all(text.as_bytes())?;
+            } else {
+                self.piece(Role::Dim, &text)?;
+            }
+        }
+        for (role, text) in line.clipped(self.width()).pieces {
+            self.piece(role, &text)?;
+        }
+        self.out.write_all(b"\n")
+    }
+
+    fn piece(&mut self, role: Role, text: &str) -> io::Result<()> {
+        if self.color && role != Role::Plain {
+            let style = role.style();
+            write!(self.out, "{style}{text}{style:#}")
+        } else {
+            self.out.write_all(text.as_bytes())
+        }
+    }
+
+    /// A line with something at its right end, or on a line of its own where both do not fit.
+    pub(crate) fn sides(&mut self, left: Line, right: Line) -> io::Result<()> {
+        self.joined(left, right, " ", Role::Plain)
+    }
+
+    /// A rule across the page: `── left ────── right ──`.
+    pub(crate) fn rule(&mut self, left: Line, right: Line) -> io::Result<()> {
+        let mut start = Line::of(Role::Dim, "── ");
+        start.width += left.width;
+        start.pieces.extend(left.pieces);
+        let start = start.with(Role::Dim, " ");
+        let end = if right.is_empty() {
+            Line::default()
+        } else {
+            let mut end = Line::of(Role::Dim, " ");
+            end.width += right.width;
+            end.pieces.extend(right.pieces);
+            end.with(Role::Dim, " ──")
+        };
+        self.joined(start, end, "─", Role::Dim)
+    }
+
+    fn joined(&mut self, mut left: Line, right: Line, fill: &str, role: Role) -> io::Result<()> {
+        let width = self.width();
+        if right.is_empty() && role == Role::Plain {
+            return self.line(left);
+        }
+        let gap = usize::from(role == Role::Plain) * 2;
+        if left.width + gap + right.width > width {
+            let indent = width.saturating_sub(right.width);
+            self.line(left)?;
+            if right.is_empty() {
+                return Ok(());
+            }
+            let mut line = Line::of(Role::Plain, &" ".repeat(indent));
+            line.width += right.width;
+            line.pieces.extend(right.pieces);
+            return self.line(line);
+        }
+        left = left.with(role, &fill.repeat(width - left.width - right.width));
+        left.width += right.width;
+        left.pieces.extend(right.pieces);
+        self.line(left)
+    }
+
+    /// Text of any length under a label. `first` leads the first row, `rest` all others; rows wrap. What is folded away
+    /// is said in the last row.
+    pub(crate) fn text(&mut self, first: Line, rest: &Line, role: Role, text: &str, fold: Fold) -> io::Result<()> {
+        let room = self.width().saturating_sub(rest.width.max(first.width)).max(10);
+        let mut lead = Some(first);
+        let total = lines(text).count();
+        let mut emit = |page: &mut Self, indent: usize, row: &str, role: Role| {
+            let lead = lead.take().unwrap_or_else(|| rest.clone());
+            page.line(lead.with(Role::Plain, &" ".repeat(indent)).with(role, row))
+        };
+        if total == 0 {
+            return emit(self, 0, "", role);
+        }
+        let (head, tail) = match fold {
+            Fold::Whole => (usize::MAX, 0),
+            Fold::Head(head) => (head, 0),
+            Fold::Ends(head, tail) => (head, tail),
+        };
+        let mut rows = 0;
+        let mut at = 0;
+        for line in lines(text) {
+            let shown = visible(line);
+            let mut wrapped = wrap(&shown, room);
+            while let Some((indent, row)) = wrapped.next() {
+                if rows == head {
+                    return self.folded(text, at, tail, (room, row), role, emit);
+                }
+                emit(self, indent, row, role)?;
+                rows += 1;
+                // A single line beyond the fold by a word is worth more than the note that says so.
+                if rows == head && tail == 0 && at + 1 == total {
+                    if let Some((indent, row)) = wrapped.next() {
+                        match wrapped.next() {
+                            None => emit(self, indent, row, role)?,
+                            Some(_) => {
+                                let left = line.len().saturating_sub(rows * room);
+                                emit(self, 0, &format!("… {} more", super::units::bytes(left as u64)), Role::Dim)?;
+                            }
+                        }
+                    }
+                    return Ok(());
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// The rest of a folded text: lines from number `at` on, the last `tail` of them shown.
+    fn folded(
+        &mut self,
+        text: &str,
+        at: usize,
+        tail: usize,
+        (room, _): (usize, &str),
+        role: Role,
+        mut emit: impl FnMut(&mut Self, usize, &str, Role) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let left: Vec<&str> = lines(text).skip(at).collect();
+        let kept = tail.min(left.len());
+        let hidden = left.len() - kept;
+        if hidden == 1 && tail == 0 && width(left[0]) <= room {
+            return emit(self, 0, &visible(left[0]), role);
+        }
+        if hidden > 0 {
+            emit(self, 0, &format!("… {} more", super::units::count(hidden as u64, "line")), Role::Dim)?;
+        }
+        for line in &left[hidden..] {
+            let shown = visible(line);
+            emit(self, 0, &clip(&shown, room), role)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(width: usize, color: bool, seqs: bool, draw: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        draw(&mut Page::new(&mut out, width, color, seqs)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn right_ends_align_or_move_down() {
+        let draw = |left: &str| {
+            page(20, false, false, |p| p.sides(Line::of(Role::Plain, left), Line::of(Role::Dim, "0.2 s")))
+        };
+        assert_eq!(draw("bash"), "bash           0.2 s\n");
+        assert_eq!(draw("a command this long"), "a command this long\n               0.2 s\n");
+    }
+
+    #[test]
+    fn rules_fill_the_width() {
+        let text = page(30, false, false, |p| p.rule(Line::of(Role::Strong, "turn 1"), Line::of(Role::Dim, "13:00")));
+        assert_eq!(text, "── turn 1 ─────────── 13:00 ──\n");
+    }
+
+    #[test]
+    fn the_margin_names_the_event_once() {
+        let text = page(40, false, true, |p| {
+            p.mark(12);
+            p.text(Line::of(Role::You, "you "), &Line::of(Role::Plain, "    "), Role::Plain, "a\nb", Fold::Whole)
+        });
+        assert_eq!(text, "     12  you a\n             b\n");
+    }
+
+    #[test]
+    fn colour_goes_by_role_and_ends_with_the_piece() {
+        let text = page(40, true, false, |p| p.line(Line::of(Role::Bad, "no").with(Role::Plain, " x")));
+        assert_eq!(text, "\u{1b}[31mno\u{1b}[0m x\n");
+    }
+
+    #[test]
+    fn folds_say_what_they_hide() {
+        let draw = |text: &str, fold| {
+            page(20, false, false, |p| p.text(Line::default(), &Line::default(), Role::Plain, text, fold))
+        };
+        assert_eq!(draw("1\n2\n3\n4\n5", Fold::Head(2)), "1\n2\n… 3 lines more\n");
+        assert_eq!(draw("1\n2\n3", Fold::Head(2)), "1\n2\n3\n");
+        assert_eq!(draw("1\n2\n3\n4\n5", Fold::Ends(1, 2)), "1\n… 2 lines more\n4\n5\n");
+        assert_eq!(draw("1\n2\n3", Fold::Ends(1, 2)), "1\n2\n3\n");
+        assert_eq!(draw(&"x".repeat(100), Fold::Head(2)), format!("{0}\n{0}\n… 60 B more\n", "x".repeat(20)));
+        assert_eq!(draw("", Fold::Head(2)), "\n");
+    }
+}
