@@ -210,6 +210,8 @@ impl ErrorKind {
             ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Class::NotFound,
             ErrorKind::Io { .. } | ErrorKind::Shrank { .. } | ErrorKind::Changed => Class::Io,
             ErrorKind::Newer { .. } => Class::Unsupported,
+            // A file that is named as the current format: its reader refuses any other version as unsupported.
+            ErrorKind::VersionMismatch { name: Generation::CURRENT, .. } => Class::Unsupported,
             ErrorKind::Rule { rule, .. } => rule.class(),
             ErrorKind::Limit { .. } => Class::Limit,
             ErrorKind::Identity { .. }
@@ -242,6 +244,11 @@ impl Error {
     /// What is wrong.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
+    }
+
+    /// What is wrong, without the position.
+    pub fn into_kind(self) -> ErrorKind {
+        self.0.kind
     }
 
     /// Where it is.

@@ -1,6 +1,6 @@
 //! The first line of a log (`docs/spec/rows.md`, section 2).
 
-use crate::json::{Doc, Js, JsStr, JsString, print_str};
+use crate::json::{Doc, Js, JsString, print_string};
 use crate::types::Generation;
 
 /// Facts that a session is created with.
@@ -184,7 +184,7 @@ impl Header {
         let text = |out: &mut Vec<u8>, name: &str, value: Option<&JsString>| {
             if let Some(value) = value {
                 out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-                print_owned(out, value);
+                print_string(out, value);
             }
         };
         out.extend_from_slice(b"{\"type\":\"session\"");
@@ -206,24 +206,6 @@ impl Header {
         number(out, "delegationDepth", self.delegation_depth);
         text(out, "agentPreset", self.agent_preset.as_ref());
         out.push(b'}');
-    }
-}
-
-/// Print an owned string; lone surrogates need the escaped spelling.
-fn print_owned(out: &mut Vec<u8>, text: &JsString) {
-    if let Some(plain) = text.as_str() {
-        print_str(out, JsStr::plain(plain));
-    } else {
-        let mut escaped = String::from("\"");
-        for unit in text.units() {
-            escaped.push_str(&format!("\\u{unit:04x}"));
-        }
-        escaped.push('"');
-        if let Ok(doc) = Doc::parse(escaped)
-            && let Some(text) = doc.root().as_str()
-        {
-            print_str(out, text);
-        }
     }
 }
 

@@ -1,1 +1,8 @@
-//! Folds over a valid session log: message history first.
+//! Folds over a valid session log.
+//!
+//! Useful for: the message history that the model was sent, at any point. Not for: deciding whether a log is valid
+//! (`dshlog_codec::check`), or showing anything.
+
+pub mod history;
+
+pub use history::{History, HistoryError, Node, NodeKind};

@@ -1,7 +1,7 @@
 //! Printing as `JSON.stringify` does (`docs/spec/rows.md`, 1.2).
 
 use super::number::print_number;
-use super::string::{JsStr, escape_unit};
+use super::string::{JsStr, JsString, escape_unit};
 use super::tape::Kind;
 use super::value::Js;
 
@@ -66,7 +66,17 @@ pub fn print(out: &mut Vec<u8>, value: Js<'_>) {
 }
 
 /// Members in JavaScript's order, each name once.
-fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
+pub(crate) fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
+    let mut members = unique_members(object);
+    if members.iter().any(|(key, _)| array_index(*key).is_some()) {
+        // Stable: names that are no index keep their order behind those that are.
+        members.sort_by_key(|(key, _)| array_index(*key).map_or((1, 0), |index| (0, index)));
+    }
+    members
+}
+
+/// Members each once: the last value of a name, at the place of its first.
+pub(super) fn unique_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
     let mut members: Vec<_> = object.members().collect();
     if has_duplicates(object) {
         let mut places: std::collections::HashMap<Vec<u8>, usize> = std::collections::HashMap::new();
@@ -81,10 +91,6 @@ fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
             }
         }
         members = unique;
-    }
-    if members.iter().any(|(key, _)| array_index(*key).is_some()) {
-        // Stable: names that are no index keep their order behind those that are.
-        members.sort_by_key(|(key, _)| array_index(*key).map_or((1, 0), |index| (0, index)));
     }
     members
 }
@@ -125,29 +131,32 @@ pub fn print_str(out: &mut Vec<u8>, text: JsStr<'_>) {
         print_units(out, plain);
     } else {
         // Decode first: an escape may stand for a character that is printed raw, and two may form a pair.
-        let wtf8 = text.to_wtf8();
-        let mut rest: &[u8] = &wtf8;
-        loop {
-            match std::str::from_utf8(rest) {
-                Ok(valid) => {
-                    print_units(out, valid);
-                    break;
-                }
-                Err(error) => {
-                    let (valid, surrogate) = rest.split_at(error.valid_up_to());
-                    print_units(out, std::str::from_utf8(valid).unwrap_or_default());
-                    if let [_, mid, low, tail @ ..] = surrogate {
-                        let unit = 0xd000 | u32::from(mid & 0x3f) << 6 | u32::from(low & 0x3f);
-                        out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
-                        rest = tail;
-                    } else {
-                        break;
-                    }
-                }
+        print_wtf8(out, &text.to_wtf8());
+    }
+    out.push(b'"');
+}
+
+/// Append an owned string with quotes, escaped as JavaScript escapes it.
+pub fn print_string(out: &mut Vec<u8>, text: &JsString) {
+    out.push(b'"');
+    print_wtf8(out, text.as_wtf8());
+    out.push(b'"');
+}
+
+fn print_wtf8(out: &mut Vec<u8>, mut rest: &[u8]) {
+    loop {
+        match std::str::from_utf8(rest) {
+            Ok(valid) => return print_units(out, valid),
+            Err(error) => {
+                let (valid, surrogate) = rest.split_at(error.valid_up_to());
+                print_units(out, std::str::from_utf8(valid).unwrap_or_default());
+                let [_, mid, low, tail @ ..] = surrogate else { return };
+                let unit = 0xd000 | u32::from(mid & 0x3f) << 6 | u32::from(low & 0x3f);
+                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                rest = tail;
             }
         }
     }
-    out.push(b'"');
 }
 
 /// Append valid text with JavaScript's escapes.
@@ -249,6 +258,11 @@ mod tests {
         print(&mut out, doc.root());
         assert_eq!(String::from_utf8(out).unwrap(), want);
         assert_eq!(is_canonical(doc.root()), text == want, "{text}");
+        if let Some(string) = doc.root().as_str() {
+            let mut out = Vec::new();
+            print_string(&mut out, &string.to_owned());
+            assert_eq!(String::from_utf8(out).unwrap(), want);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A cursor on a parsed text.
 
 use super::number::{as_count, as_safe_integer, parse_number};
+use super::print::unique_members;
 use super::string::JsStr;
 use super::tape::{JsonError, Kind, Node, Tape};
 
@@ -146,6 +147,18 @@ impl<'a> Js<'a> {
         self.is_array().then(|| self.elements())
     }
 
+    /// Number of elements of an array that holds no containers, without a walk. Of other arrays it is an upper bound.
+    pub fn scalar_count(self) -> usize {
+        let node = self.node();
+        if node.kind == Kind::Array { (node.next - self.at - 1) as usize } else { 0 }
+    }
+
+    /// Element `k` of an array that holds no containers, without a walk. Of other arrays it is some value below them.
+    pub fn scalar(self, k: usize) -> Option<Js<'a>> {
+        let k = u32::try_from(k).ok()?;
+        ((k as usize) < self.scalar_count()).then(|| Js { at: self.at + 1 + k, ..self })
+    }
+
     /// True when every member of this object is named in `names`.
     pub fn has_only(self, names: &[&str]) -> bool {
         self.members().all(|(key, _)| names.iter().any(|name| key == **name))
@@ -160,16 +173,33 @@ impl<'a> Js<'a> {
         count
     }
 
-    /// True when a number in it, at any depth, is negative zero or not finite.
+    /// True when a number in it, at any depth, is negative zero or not finite. A number under a name that the same
+    /// object repeats later is not in it.
     pub fn has_lossy_number(self) -> bool {
-        let node = self.node();
-        let end = node.next as usize;
-        self.tape.nodes[self.at as usize..end].iter().any(|n| {
-            n.kind == Kind::Number && n.odd && {
-                let number = parse_number(&self.text[n.start as usize..n.end as usize]);
-                !number.is_finite() || (number == 0.0 && number.is_sign_negative())
+        let below = self.node().next;
+        // Such numbers are rare, so the exact walk runs only when the text has one at all.
+        if !(self.at..below).any(|at| Js { at, ..self }.is_lossy_number()) {
+            return false;
+        }
+        let mut pending = vec![self];
+        while let Some(value) = pending.pop() {
+            if value.is_lossy_number() {
+                return true;
             }
-        })
+            pending.extend(value.elements());
+            if value.is_object() {
+                pending.extend(unique_members(value).into_iter().map(|(_, member)| member));
+            }
+        }
+        false
+    }
+
+    fn is_lossy_number(self) -> bool {
+        let node = self.node();
+        node.kind == Kind::Number && node.odd && {
+            let number = parse_number(self.raw());
+            !number.is_finite() || (number == 0.0 && number.is_sign_negative())
+        }
     }
 }
 
@@ -265,10 +295,28 @@ mod tests {
     }
 
     #[test]
+    fn scalars_by_number() {
+        let doc = Doc::parse(r#"[["a",1,null],[]]"#).unwrap();
+        let mut lists = doc.root().elements();
+        let list = lists.next().unwrap();
+        assert_eq!(list.scalar_count(), 3);
+        assert!(list.scalar(0).unwrap().is("a"));
+        assert!(list.scalar(2).unwrap().is_null());
+        assert!(list.scalar(3).is_none());
+        assert_eq!(lists.next().unwrap().scalar_count(), 0);
+    }
+
+    #[test]
     fn lossy_numbers_are_found_at_any_depth() {
-        for (text, lossy) in
-            [("[[{\"a\":-0}]]", true), ("[1e400]", true), ("[-0.0]", true), ("[0,1e3,-1]", false)]
-        {
+        for (text, lossy) in [
+            ("[[{\"a\":-0}]]", true),
+            ("[1e400]", true),
+            ("[-0.0]", true),
+            ("[0,1e3,-1]", false),
+            (r#"{"a":-0,"a":1}"#, false),
+            (r#"{"a":-0,"b":-0,"a":1}"#, true),
+            (r#"{"a":{"b":1e999},"\u0061":[]}"#, false),
+        ] {
             assert_eq!(Doc::parse(text).unwrap().root().has_lossy_number(), lossy, "{text}");
         }
     }
