@@ -57,6 +57,7 @@ rules! {
     UnknownType, "unknown-event", Unsupported, "A-2", "unknown event type that is not marked ignorable";
     SeedWithoutMarker, "seed-without-marker", Corrupt, "A-4", "seeded header, but no inherited end-seed marker";
     MarkerWithoutSeed, "marker-without-seed", Corrupt, "A-4", "inherited end-seed marker in a log that is not seeded";
+    MarkerElsewhere, "marker-not-at-cut", Corrupt, "A-4", "the last inherited end-seed marker does not stand at the seed cut";
     RetiredType, "retired-event", Unsupported, "R-1", "retired event type that is not marked ignorable";
     RetiredPrompt, "retired-prompt", Corrupt, "R-2", "`request/header` without a header object, or with the retired member `system`";
     RetiredPromptV3, "retired-prompt-v3", Unsupported, "R-2", "`request/header` with the retired member `system`";
@@ -88,4 +89,12 @@ rules! {
     Command, "command", Corrupt, "L-9", "command out of order";
     Delivery, "delivery", Corrupt, "N-1", "malformed delivery record";
     Catalog, "subagent-catalog", Corrupt, "N-2", "malformed or repeated child in the catalog";
+}
+
+impl Rule {
+    /// True for events of types that this reader does not know. The file is not damaged, and a lenient reader may pass
+    /// over the event.
+    pub fn is_unknown_type(self) -> bool {
+        matches!(self, Rule::UnknownType | Rule::RetiredType)
+    }
 }
