@@ -144,7 +144,6 @@ pub(crate) struct Ls {
 
 /// Columns of `ls`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
-#[expect(missing_docs, reason = "the names say it")]
 pub(crate) enum Column {
     Id,
     Title,

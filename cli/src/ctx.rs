@@ -1,12 +1,12 @@
 //! What the process was given: environment, streams, clock. Nothing else in the program looks at them.
 
 use std::cell::OnceCell;
-use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dshlog_codec::home::{Asked, Home, Surroundings};
 use jiff::tz::TimeZone;
 
 use crate::args::{Format, Global};
@@ -19,12 +19,6 @@ use crate::render::text::visible;
 /// Values from the environment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    /// `HOME`, else `USERPROFILE`.
-    pub(crate) home: Option<PathBuf>,
-    /// `DSH_HOME`.
-    pub(crate) dsh_home: Option<OsString>,
-    /// `DSH_SESSION_ROOT`.
-    pub(crate) session_root: Option<OsString>,
     /// `DSHLOG_PAGER`, else `PAGER`.
     pub(crate) pager: Option<String>,
     /// `LESS` is set.
@@ -35,14 +29,12 @@ pub(crate) struct Environment {
 pub(crate) struct Ctx {
     /// Values from the environment.
     pub(crate) environment: Environment,
-    /// `--home`.
-    pub(crate) home: Option<PathBuf>,
-    /// `--root`.
-    pub(crate) root: Option<PathBuf>,
     /// Facts about the terminal.
     pub(crate) terminal: Terminal,
     /// Colours on stdout.
     pub(crate) color: bool,
+    home: Option<PathBuf>,
+    root: Option<PathBuf>,
     format: Option<Format>,
     color_err: bool,
     quiet: bool,
@@ -65,9 +57,6 @@ impl Ctx {
         }
         Ctx {
             environment: Environment {
-                home: var("HOME").or_else(|| var("USERPROFILE")).map(PathBuf::from),
-                dsh_home: var("DSH_HOME"),
-                session_root: var("DSH_SESSION_ROOT"),
                 pager: text("DSHLOG_PAGER").or_else(|| text("PAGER")),
                 less: var("LESS").is_some(),
             },
@@ -86,9 +75,27 @@ impl Ctx {
         }
     }
 
+    /// The working directory.
+    pub(crate) fn cwd(&self) -> Result<PathBuf, Failure> {
+        std::env::current_dir()
+            .map_err(|source| Failure::Io { what: "cannot find the working directory".to_owned(), source })
+    }
+
+    /// The home to look at, by switches and environment.
+    pub(crate) fn home(&self) -> Result<Home, dshlog_codec::Error> {
+        let cwd = std::env::current_dir().map_err(|e| dshlog_codec::Error::io("find", Path::new("."), e))?;
+        let asked = Asked { home: self.home.as_deref(), root: self.root.as_deref() };
+        Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &cwd })
+    }
+
     /// Stdout, or the pager.
     pub(crate) fn out(&mut self) -> &mut dyn Write {
         &mut *self.out
+    }
+
+    /// Stdout for somebody who never gives it back.
+    pub(crate) fn take_out(&mut self) -> Box<dyn Write> {
+        std::mem::replace(&mut self.out, Box::new(io::sink()))
     }
 
     /// `--format`, which must be one of those that the command offers; the first is the default.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use dshlog_codec::{Class, Error};
@@ -169,13 +169,4 @@ pub(crate) fn finish(mut ctx: Ctx, result: Result<Outcome, Failure>) -> ExitCode
 /// A path as it is shown.
 pub(crate) fn shown(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
-}
-
-/// A path below the reader's home, with `~`.
-pub(crate) fn tilde(path: &Path, home: Option<&PathBuf>) -> String {
-    match home.and_then(|home| path.strip_prefix(home).ok()) {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", shown(rest)),
-        None => shown(path),
-    }
 }

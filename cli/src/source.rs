@@ -17,8 +17,7 @@ pub(crate) struct Log {
 
 /// What a whole walk found.
 pub(crate) struct Checked {
-    /// The end of the log.
-    pub(crate) end: End,
+    walk: LogReader,
     /// Whether its events may stand where they stand; only the current format is judged.
     pub(crate) verdict: Option<Verdict>,
 }
@@ -59,15 +58,21 @@ impl Log {
             }
             see(&event);
         }
-        let end = walk.take_end();
-        let verdict = checker.map(|checker| checker.finish(end.cut));
+        let cut = walk.end().map_or(0, |end| end.cut);
+        let verdict = checker.map(|checker| checker.finish(cut));
         let path = self.file.path().map(std::path::Path::to_owned);
         let verdict = verdict.map(|verdict| located(verdict, path.as_deref(), self.generation()));
-        Ok(Checked { end, verdict })
+        Ok(Checked { walk, verdict })
     }
 }
 
 impl Checked {
+    /// The end of the log.
+    pub(crate) fn end(&self) -> &End {
+        const NOTHING: &End = &End { events: 0, cut: 0, torn: None, dropped_bytes: 0, issue: None };
+        self.walk.end().unwrap_or(NOTHING)
+    }
+
     /// Refuse what the official storage reader refuses.
     pub(crate) fn storage(&mut self) -> Result<(), Failure> {
         match self.verdict.as_mut().and_then(|verdict| verdict.storage.take()) {

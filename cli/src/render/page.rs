@@ -71,6 +71,17 @@ pub(crate) enum Fold {
     Ends(usize, usize),
 }
 
+impl Fold {
+    /// First and last rows that are shown, when not all are.
+    fn limits(self) -> Option<(usize, usize)> {
+        match self {
+            Fold::Whole => None,
+            Fold::Head(head) => Some((head.max(1), 0)),
+            Fold::Ends(head, tail) => Some((head.max(1), tail)),
+        }
+    }
+}
+
 /// Where lines go.
 pub(crate) struct Page<'w> {
     out: &'w mut dyn Write,
@@ -99,6 +110,11 @@ impl<'w> Page<'w> {
         self.seq = Some(seq);
     }
 
+    /// Hand over what is buffered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// An empty line.
     pub(crate) fn blank(&mut self) -> io::Result<()> {
         self.out.write_all(b"\n")
@@ -115,7 +131,15 @@ impl<'w> Page<'w> {
                 self.piece(Role::Dim, &text)?;
             }
         }
-        for (role, text) in line.clipped(self.width()).pieces {
+        let mut line = line.clipped(self.width());
+        while let Some((_, text)) = line.pieces.last_mut() {
+            text.truncate(text.trim_end_matches(' ').len());
+            if !text.is_empty() {
+                break;
+            }
+            line.pieces.pop();
+        }
+        for (role, text) in line.pieces {
             self.piece(role, &text)?;
         }
         self.out.write_all(b"\n")
@@ -169,7 +193,8 @@ impl<'w> Page<'w> {
             line.pieces.extend(right.pieces);
             return self.line(line);
         }
-        left = left.with(role, &fill.repeat(width - left.width - right.width));
+        let space = fill.repeat(width - left.width - right.width);
+        left = left.with(role, &space);
         left.width += right.width;
         left.pieces.extend(right.pieces);
         self.line(left)
@@ -180,73 +205,51 @@ impl<'w> Page<'w> {
     pub(crate) fn text(&mut self, first: Line, rest: &Line, role: Role, text: &str, fold: Fold) -> io::Result<()> {
         let room = self.width().saturating_sub(rest.width.max(first.width)).max(10);
         let mut lead = Some(first);
-        let total = lines(text).count();
         let mut emit = |page: &mut Self, indent: usize, row: &str, role: Role| {
             let lead = lead.take().unwrap_or_else(|| rest.clone());
             page.line(lead.with(Role::Plain, &" ".repeat(indent)).with(role, row))
         };
-        if total == 0 {
+        let Some((head, tail)) = fold.limits() else {
+            if text.is_empty() {
+                return emit(self, 0, "", role);
+            }
+            return lines(text).try_for_each(|line| {
+                wrap(&visible(line), room).try_for_each(|(indent, row)| emit(self, indent, row, role))
+            });
+        };
+        // One row beyond the fold is worth more than the note that says so.
+        let most = head + tail + 1;
+        let mut rows: Vec<(usize, usize, String)> = Vec::new();
+        let mut is_whole = true;
+        'all: for (number, line) in lines(text).enumerate() {
+            for (indent, row) in wrap(&visible(line), room) {
+                if rows.len() == most {
+                    is_whole = false;
+                    break 'all;
+                }
+                rows.push((number, indent, row.to_owned()));
+            }
+        }
+        if rows.is_empty() {
             return emit(self, 0, "", role);
         }
-        let (head, tail) = match fold {
-            Fold::Whole => (usize::MAX, 0),
-            Fold::Head(head) => (head, 0),
-            Fold::Ends(head, tail) => (head, tail),
+        if is_whole {
+            return rows.iter().try_for_each(|(_, indent, row)| emit(self, *indent, row, role));
+        }
+        rows[..head].iter().try_for_each(|(_, indent, row)| emit(self, *indent, row, role))?;
+        let (last, is_cut) = (rows[head - 1].0, rows[head - 1].0 == rows[head].0);
+        let total = lines(text).count();
+        let kept = tail.min(total - 1 - last);
+        let hidden = total - kept - last - usize::from(!is_cut);
+        let words = if hidden == 1 && is_cut {
+            let shown: usize = rows[..head].iter().filter(|row| row.0 == last).map(|row| row.2.len()).sum();
+            let line = lines(text).nth(last).map_or(0, str::len);
+            format!("… {} more", super::units::bytes(line.saturating_sub(shown) as u64))
+        } else {
+            format!("… {} more", super::units::count(hidden as u64, "line"))
         };
-        let mut rows = 0;
-        let mut at = 0;
-        for line in lines(text) {
-            let shown = visible(line);
-            let mut wrapped = wrap(&shown, room);
-            while let Some((indent, row)) = wrapped.next() {
-                if rows == head {
-                    return self.folded(text, at, tail, (room, row), role, emit);
-                }
-                emit(self, indent, row, role)?;
-                rows += 1;
-                // A single line beyond the fold by a word is worth more than the note that says so.
-                if rows == head && tail == 0 && at + 1 == total {
-                    if let Some((indent, row)) = wrapped.next() {
-                        match wrapped.next() {
-                            None => emit(self, indent, row, role)?,
-                            Some(_) => {
-                                let left = line.len().saturating_sub(rows * room);
-                                emit(self, 0, &format!("… {} more", super::units::bytes(left as u64)), Role::Dim)?;
-                            }
-                        }
-                    }
-                    return Ok(());
-                }
-            }
-            at += 1;
-        }
-        Ok(())
-    }
-
-    /// The rest of a folded text: lines from number `at` on, the last `tail` of them shown.
-    fn folded(
-        &mut self,
-        text: &str,
-        at: usize,
-        tail: usize,
-        (room, _): (usize, &str),
-        role: Role,
-        mut emit: impl FnMut(&mut Self, usize, &str, Role) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let left: Vec<&str> = lines(text).skip(at).collect();
-        let kept = tail.min(left.len());
-        let hidden = left.len() - kept;
-        if hidden == 1 && tail == 0 && width(left[0]) <= room {
-            return emit(self, 0, &visible(left[0]), role);
-        }
-        if hidden > 0 {
-            emit(self, 0, &format!("… {} more", super::units::count(hidden as u64, "line")), Role::Dim)?;
-        }
-        for line in &left[hidden..] {
-            let shown = visible(line);
-            emit(self, 0, &clip(&shown, room), role)?;
-        }
-        Ok(())
+        emit(self, 0, &words, Role::Dim)?;
+        lines(text).skip(total - kept).try_for_each(|line| emit(self, 0, &clip(&visible(line), room), role))
     }
 }
 
@@ -298,8 +301,11 @@ mod tests {
         assert_eq!(draw("1\n2\n3\n4\n5", Fold::Head(2)), "1\n2\n… 3 lines more\n");
         assert_eq!(draw("1\n2\n3", Fold::Head(2)), "1\n2\n3\n");
         assert_eq!(draw("1\n2\n3\n4\n5", Fold::Ends(1, 2)), "1\n… 2 lines more\n4\n5\n");
-        assert_eq!(draw("1\n2\n3", Fold::Ends(1, 2)), "1\n2\n3\n");
+        assert_eq!(draw("1\n2\n3\n4", Fold::Ends(1, 2)), "1\n2\n3\n4\n");
         assert_eq!(draw(&"x".repeat(100), Fold::Head(2)), format!("{0}\n{0}\n… 60 B more\n", "x".repeat(20)));
+        assert_eq!(draw(&"x".repeat(100), Fold::Ends(1, 1)), format!("{0}\n… 80 B more\n", "x".repeat(20)));
+        let cut = format!("{}\nlast", "x".repeat(100));
+        assert_eq!(draw(&cut, Fold::Ends(1, 1)), format!("{0}\n… 80 B more\nlast\n", "x".repeat(20)));
         assert_eq!(draw("", Fold::Head(2)), "\n");
     }
 }

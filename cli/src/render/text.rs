@@ -99,6 +99,7 @@ impl<'a> Iterator for Wrap<'a> {
         let room = self.columns - indent;
         let mut used = 0;
         let mut break_at = 0;
+        let mut soft_at = 0;
         let mut wide_before = false;
         let mut inked = false;
         for (at, grapheme) in rest.grapheme_indices(true) {
@@ -113,7 +114,11 @@ impl<'a> Iterator for Wrap<'a> {
                     // The blank itself may hang over.
                     break_at = at;
                 }
-                let end = if break_at > 0 { break_at } else { at };
+                let end = match (break_at, soft_at) {
+                    (0, 0) => at,
+                    (0, soft) => soft,
+                    (hard, _) => hard,
+                };
                 self.rest = Some(rest[end..].trim_start_matches(' ')).filter(|next| !next.is_empty());
                 return Some((indent, rest[..end].trim_end_matches(' ')));
             }
@@ -121,6 +126,10 @@ impl<'a> Iterator for Wrap<'a> {
             inked |= !blank;
             if blank && inked {
                 break_at = at + 1;
+            }
+            // Long words, as of paths and JSON, break where a reader would pause.
+            if matches!(grapheme, "," | ";" | "/" | "&" | "?") {
+                soft_at = at + 1;
             }
             wide_before = wide;
         }
@@ -184,6 +193,8 @@ mod tests {
         check_wrap("你好。世界", 4, &["你", "好。", "世界"]);
         check_wrap("e\u{301}e\u{301}e\u{301}", 2, &["e\u{301}e\u{301}", "e\u{301}"]);
         check_wrap("trailing   ", 8, &["trailing"]);
+        check_wrap("a/bc/defg", 6, &["a/bc/", "defg"]);
+        check_wrap("{\"a\":1,\"b\":2}", 10, &["{\"a\":1,", "\"b\":2}"]);
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub(crate) struct Transcript<'w> {
     /// Calendar day of the last time shown.
     day: String,
     started: bool,
+    /// A turn or the head has ended, and no blank line stands behind it yet.
+    between: bool,
+    title: String,
 }
 
 impl<'w> Transcript<'w> {
@@ -77,18 +80,20 @@ impl<'w> Transcript<'w> {
     pub(crate) fn new(out: &'w mut dyn Write, layout: Layout) -> Self {
         let page = Page::new(out, layout.width, layout.color, layout.seqs);
         let label = if page.width() < NARROW { 2 } else { LABEL };
-        Transcript { page, layout, label, speaker: String::new(), parent: None, day: String::new(), started: false }
+        Transcript { page, layout, label, speaker: String::new(), parent: None, day: String::new(), started: false, between: false, title: String::new() }
     }
 
     /// The head of the page.
     pub(crate) fn head(&mut self, head: &Head) -> io::Result<()> {
         self.started = true;
+        self.between = true;
         self.parent.clone_from(&head.parent);
         let time = units::moment(head.created, &self.layout.zone, "%-d %b %Y %H:%M");
         self.day = units::moment(head.created, &self.layout.zone, "%F");
         let summary = head.summary.as_ref();
-        let title = summary.and_then(|summary| summary.title.as_deref()).map_or("untitled session".to_owned(), one_line);
-        let left = Line::of(Role::Title, &title);
+        let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
+        self.title = title.unwrap_or_else(|| if summary.is_some() { "untitled session" } else { "session" }.to_owned());
+        let left = Line::of(Role::Title, &self.title);
         self.page.sides(left, Line::of(Role::Dim, &format!("{} · {time}", head.stored)))?;
         let place = head.cwd.as_deref().map(|cwd| format!(" · {cwd}")).unwrap_or_default();
         self.aside(&format!("{}{place}", head.id))?;
@@ -122,6 +127,13 @@ impl<'w> Transcript<'w> {
 
     /// One entry.
     pub(crate) fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        // The head has said it.
+        if matches!(&entry.body, Body::Note(note) if note.label == "title" && note.text == self.title) {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.between) && !matches!(entry.body, Body::TurnStart(_) | Body::Seam(_)) {
+            self.page.blank()?;
+        }
         self.page.mark(entry.seq);
         match &entry.body {
             Body::TurnStart(turn) => self.turn_start(*turn, entry),
@@ -133,7 +145,8 @@ impl<'w> Transcript<'w> {
             Body::Context(items) => self.context(items),
             Body::Tool(run) => {
                 let lead = self.lead("dsh", Role::Agent)?;
-                self.tool(lead, self.label, run)
+                let rest = self.indent(self.label);
+                self.tool(lead, &rest, run)
             }
             Body::Note(note) => self.note(note),
             Body::Compacted(compacted) => self.compacted(compacted),
@@ -212,12 +225,24 @@ impl<'w> Transcript<'w> {
     fn context(&mut self, items: &[Item]) -> io::Result<()> {
         let indent = self.indent(self.label);
         if !self.layout.full {
-            let words: Vec<String> = items
-                .iter()
-                .map(|item| if item.detail.is_empty() { item.name.clone() } else { format!("{} {}", item.name, item.detail) })
-                .collect();
+            let words = items.iter().map(|item| match (&item.name, &item.detail) {
+                (name, detail) if detail.is_empty() => name.clone(),
+                (name, detail) => format!("{name} {detail}"),
+            });
+            // Rows break between items, not within.
+            let room = self.page.width().saturating_sub(self.label + 2);
+            let mut rows: Vec<String> = Vec::new();
+            for word in words {
+                match rows.last_mut() {
+                    Some(row) if super::text::width(row) + 3 + super::text::width(&word) <= room => {
+                        row.push_str(" · ");
+                        row.push_str(&word);
+                    }
+                    _ => rows.push(word),
+                }
+            }
             let rest = self.indent(self.label + 2);
-            return self.page.text(indent.with(Role::Dim, "+ "), &rest, Role::Dim, &words.join(" · "), Fold::Whole);
+            return self.page.text(indent.with(Role::Dim, "+ "), &rest, Role::Dim, &rows.join("\n"), Fold::Whole);
         }
         for item in items {
             let line = indent.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
@@ -230,7 +255,7 @@ impl<'w> Transcript<'w> {
         Ok(())
     }
 
-    fn tool(&mut self, lead: Line, indent: usize, run: &ToolRun) -> io::Result<()> {
+    fn tool(&mut self, lead: Line, rest: &Line, run: &ToolRun) -> io::Result<()> {
         let (mark, role) = sign(run.mood);
         let mut right = Line::default();
         if !run.outcome.is_empty() {
@@ -241,13 +266,12 @@ impl<'w> Transcript<'w> {
             right = right.with(Role::Dim, &format!("{dot}{}", units::duration(millis)));
         }
         let first = lead.with(role, mark).with(Role::Plain, " ").with(Role::Strong, &run.name).with(Role::Plain, "  ");
-        self.argument(first, indent, &run.argument, right)?;
-        let bar = self.indent(indent).with(Role::Dim, "  │ ");
+        self.argument(first, rest, &run.argument, right)?;
+        let bar = rest.clone().with(Role::Dim, "  │ ");
         for inner in &run.inner {
             match inner {
                 Inner::Tool(inner) => {
-                    let lead = bar.clone();
-                    self.tool(lead, indent + 4, inner)?;
+                    self.tool(bar.clone(), &bar, inner)?;
                 }
                 Inner::Note(note) => {
                     let label = if note.label.is_empty() { String::new() } else { format!("{}: ", note.label) };
@@ -281,11 +305,11 @@ impl<'w> Transcript<'w> {
     }
 
     /// The argument behind the name of a tool, with the outcome at the right end of its first row.
-    fn argument(&mut self, first: Line, indent: usize, argument: &str, right: Line) -> io::Result<()> {
+    fn argument(&mut self, first: Line, rest: &Line, argument: &str, right: Line) -> io::Result<()> {
         let limit = if self.layout.full { usize::MAX } else { ARGUMENT_ROWS };
         let taken = if right.is_empty() { 0 } else { right.width() + 2 };
         let room = self.page.width().saturating_sub(first.width() + taken);
-        let rest = self.indent(indent + 4);
+        let rest = rest.clone().with(Role::Plain, "    ");
         let rest_room = self.page.width().saturating_sub(rest.width()).max(10);
         let argument = argument.trim();
         let count = lines(argument).count();
@@ -397,6 +421,7 @@ impl<'w> Transcript<'w> {
 
     fn turn_end(&mut self, end: &TurnEnd) -> io::Result<()> {
         self.speaker.clear();
+        self.between = true;
         let (mark, role) = sign(end.mood);
         let mut words = Vec::new();
         if end.requests > 0 {
@@ -424,10 +449,9 @@ impl<'w> Transcript<'w> {
         self.page.text(rest.clone(), &rest, Role::Dim, &words.join(" · "), Fold::Whole)
     }
 
-    /// The foot of the page.
-    pub(crate) fn foot(&mut self, words: &str) -> io::Result<()> {
-        self.gap()?;
-        self.aside(words)
+    /// Hand over what is buffered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.page.flush()
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn grouped(number: u64) -> String {
 /// A moment in a zone by a `strftime` pattern; what no calendar holds stays the number.
 pub(crate) fn moment(millis: i64, zone: &TimeZone, pattern: &str) -> String {
     match Timestamp::from_millisecond(millis) {
-        Ok(time) => time.to_zoned(zone.clone()).strftime(pattern).to_string(),
+        Ok(time) => time.to_zoned_datetime(zone.clone()).strftime(pattern).to_string(),
         Err(_) => format!("@{millis} ms"),
     }
 }

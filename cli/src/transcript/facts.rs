@@ -49,7 +49,7 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         }
         "command/done" => {
             let mood = if word("kind") == "success" { Mood::Plain } else { Mood::Bad };
-            ("command", mood, text(data, "text").map_or_else(|| word("kind"), |text| one_line(&text)))
+            ("command", mood, text(data, "text").unwrap_or_else(|| word("kind")))
         }
         "compaction/end" => {
             let error = event.member("error")?;

@@ -56,6 +56,8 @@ pub(crate) struct Fold {
     inbox: [Vec<String>; 2],
     last_time: Option<i64>,
     last_failure: String,
+    /// A failed attempt: told when it turns out not to be the end of its turn, which says the same.
+    held: Option<Entry>,
     out: Vec<Entry>,
 }
 
@@ -116,6 +118,7 @@ impl Fold {
         let waiting: Vec<String> = self.calls.iter().map(|call| call.run.name.clone()).collect();
         self.give_up_calls();
         self.flush_context();
+        self.out.extend(self.held.take());
         let mut note = |label, text| {
             self.out.push(Entry { seq, time, body: Body::Note(Note { label, mood: Mood::Warn, text }) });
         };
@@ -135,6 +138,12 @@ impl Fold {
         // Who is spoken to comes before what else was told.
         if !matches!(body, Body::TurnStart(_) | Body::Said(Said { who: Who::You, .. })) {
             self.flush_context();
+        }
+        if let Some(held) = self.held.take() {
+            let is_told = matches!(&body, Body::TurnEnd(end) if end.outcome.ends_with(&self.last_failure));
+            if !is_told {
+                self.out.push(held);
+            }
         }
         if !self.hidden {
             self.out.push(Entry { seq: event.seq.0, time: event.time.0, body });
@@ -253,7 +262,14 @@ impl Fold {
             None if attempt.aborted => (Mood::Warn, "cancelled".to_owned()),
             None => (Mood::Warn, "no message".to_owned()),
         };
-        self.push(event, Body::Note(Note { label: "attempt", mood, text: format!("{why}{after}") }));
+        let body = Body::Note(Note { label: "attempt", mood, text: format!("{why}{after}") });
+        if mood == Mood::Bad && after.is_empty() && !self.hidden {
+            self.flush_context();
+            self.out.extend(self.held.take());
+            self.held = Some(Entry { seq: event.seq.0, time: event.time.0, body });
+        } else {
+            self.push(event, body);
+        }
     }
 
     fn settled(&mut self, event: &Event<'_>) {
@@ -359,12 +375,16 @@ impl Fold {
         let changed: Vec<String> =
             now.into_iter().zip(before).filter(|(now, before)| now != before && !now.is_empty()).map(|(now, _)| now).collect();
         if !changed.is_empty() {
-            self.tell_context(event, "request", changed.join(", "), None);
+            self.tell_context(event, &changed.join(", "), String::new(), None);
         }
     }
 
     fn setting(&mut self, event: &Event<'_>, name: &str, member: &str) {
         let value = text_or_empty(event.data, member);
+        // A preset of permissions is most often named after the mode that it sets.
+        if self.context.last().is_some_and(|(_, _, item)| item.name == "permissions" && item.detail == value) {
+            return;
+        }
         self.tell_context(event, name, value, None);
     }
 
@@ -447,13 +467,37 @@ impl Fold {
             }
             "approval" | "child" | "workflow" | "agent" | "present" | "cwd" | "goal" | "plan" | "hook" => {
                 if let Some(call) = self.holder(event, "callId") {
-                    return call.add(Inner::Note(note), full);
+                    return inside(call, note, full);
                 }
             }
             _ => {}
         }
         self.push(event, Body::Note(note));
     }
+}
+
+/// A fact inside a call. What a workflow tells of its agents becomes one line an agent.
+fn inside(call: &mut Pending, note: Note, full: bool) {
+    let is_workflow = call.run.name == "workflow";
+    match note.label {
+        "child" | "workflow" if is_workflow && !full && note.mood != Mood::Bad => return,
+        "agent" => {
+            let (number, outcome) = note.text.split_once(' ').unwrap_or_default();
+            let begun = call.run.inner.iter_mut().rev().find_map(|inner| match inner {
+                Inner::Note(begun) if begun.label == "agent" => {
+                    (begun.text.split(' ').next() == Some(number)).then_some(begun)
+                }
+                _ => None,
+            });
+            if let Some(begun) = begun {
+                begun.mood = note.mood;
+                begun.text = begun.text.replacen(" started: ", &format!(" {outcome}: "), 1);
+                return;
+            }
+        }
+        _ => {}
+    }
+    call.add(Inner::Note(note), full);
 }
 
 /// True for events that take the place of earlier ones.

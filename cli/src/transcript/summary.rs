@@ -30,7 +30,7 @@ impl Usage {
     }
 
     pub(super) fn add(&mut self, usage: Option<Js<'_>>) {
-        let mut add = |to: &mut u64, name| *to = to.saturating_add(count(usage, name).unwrap_or(0));
+        let add = |to: &mut u64, name| *to = to.saturating_add(count(usage, name).unwrap_or(0));
         add(&mut self.input, "inputTokens");
         add(&mut self.cached, "cacheReadTokens");
         add(&mut self.written, "cacheWriteTokens");

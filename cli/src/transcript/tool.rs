@@ -178,8 +178,13 @@ fn take_exit_code(text: &mut String) -> Option<i64> {
 fn unwrapped(text: &str) -> String {
     let Some(rest) = text.strip_prefix("<path>") else { return text.to_owned() };
     let Some((_, rest)) = rest.split_once("<content>\n") else { return text.to_owned() };
-    let inner = rest.strip_suffix("</content>").unwrap_or(rest);
-    inner.trim_end_matches('\n').to_owned()
+    let mut inner = rest.strip_suffix("</content>").unwrap_or(rest).trim_end_matches('\n');
+    if let Some((before, end)) = inner.rsplit_once('\n')
+        && end.starts_with("(End of file")
+    {
+        inner = before.trim_end_matches('\n');
+    }
+    inner.to_owned()
 }
 
 /// Changes of files that a tool noted down.
@@ -273,7 +278,7 @@ mod tests {
     #[test]
     fn envelopes_of_file_tools_come_off() {
         let text = "<path>/a</path>\n<type>file</type>\n<content>\n1: x\n\n(End of file - total 1 lines)\n</content>";
-        assert_eq!(unwrapped(text), "1: x\n\n(End of file - total 1 lines)");
+        assert_eq!(unwrapped(text), "1: x");
         assert_eq!(unwrapped("<path>x"), "<path>x");
     }
 }
