@@ -23,13 +23,11 @@ fn base64(text: &str) -> Vec<u8> {
 
 /// The text of a case as a reader gets it: a lone surrogate could only be there as damaged bytes.
 fn input(case: Js<'_>) -> String {
-    match case.get("text").and_then(Js::as_str).map(JsStr::to_owned) {
-        Some(text) => text.as_str().unwrap().to_owned(),
-        None => {
-            let bytes = base64(&case.get("bytes").unwrap().as_str().unwrap().to_lossy());
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
+    if let Some(text) = case.get("text").and_then(Js::as_str).map(JsStr::to_owned) {
+        return text.as_str().unwrap().to_owned();
     }
+    let bytes = base64(&case.get("bytes").unwrap().as_str().unwrap().to_lossy());
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[test]

@@ -118,20 +118,14 @@ pub enum RowText<'b, 'a> {
 /// A run never goes on into the next batch. Writers asked less than readers do: the packed form of deltas with an empty
 /// tool call id, or with a turn, step or index that is no count, is refused by [`PackedRow::decode`].
 pub fn pack<'b, 'a>(mut batch: &'b [Js<'a>]) -> impl Iterator<Item = RowText<'b, 'a>> + use<'b, 'a> {
-    // Events of a run that is known to be too short, so that it is measured once.
-    let mut short = 0usize;
     std::iter::from_fn(move || {
         let (&first, rest) = batch.split_first()?;
-        if short == 0 {
-            let run = run_length(batch);
-            if run >= MIN_RUN {
-                let (run, rest) = batch.split_at(run);
-                batch = rest;
-                return Some(RowText::Packed(run));
-            }
-            short = run.max(1);
+        let run = run_length(batch);
+        if run >= MIN_RUN {
+            let (run, rest) = batch.split_at(run);
+            batch = rest;
+            return Some(RowText::Packed(run));
         }
-        short -= 1;
         batch = rest;
         Some(RowText::Event(first))
     })

@@ -154,8 +154,8 @@ impl Compactor {
         self.done.is_empty() && self.open.is_none()
     }
 
-    /// Append the chunk of a single `assistant/chunk` event. Members that a delta does not have are dropped
-    /// (`docs/spec/events-v0-v3.md`, 9.3).
+    /// Append the chunk of a single `assistant/chunk` event. What joins a run loses members that a delta does not have;
+    /// what is stored whole keeps them (`docs/spec/events-v0-v3.md`, 9.3 and 9.4).
     pub fn push(&mut self, time: Millis, chunk: Js<'_>) -> Result<(), Fault> {
         let chunk_type = chunk.get("type").and_then(Js::as_str).ok_or("a chunk without a type")?;
         if chunk.has_lossy_number() {
@@ -381,13 +381,23 @@ mod tests {
             r#"{"type":"text-delta","index":0,"text":"a","zz":1}"#,
             Some(r#"[{"type":"text-chunks","time0":0,"index":0,"dt":[],"texts":["a"]}]"#),
         );
+        check(
+            r#"{"zz":1,"type":"tool-call-delta","index":3,"id":"","argumentsDelta":"x"}"#,
+            Some(
+                r#"[{"type":"chunk","time":0,"chunk":{"zz":1,"type":"tool-call-delta","index":3,"id":"","argumentsDelta":"x"}}]"#,
+            ),
+        );
+        check(
+            r#"{"type":"usage","usage":{"a":-0,"a":1}}"#,
+            Some(r#"[{"type":"chunk","time":0,"chunk":{"type":"usage","usage":{"a":1}}}]"#),
+        );
         check(r#"{"type":"text-delta","index":-0,"text":"a"}"#, None);
         check(r#"{"type":"text-delta","index":0,"text":null}"#, None);
         check(r#"{"type":"tool-call-delta","index":0,"id":"c","name":null,"argumentsDelta":""}"#, None);
         check(r#"{"type":"tool-call-delta","index":0,"argumentsDelta":""}"#, None);
         check(r#"{"type":"usage","usage":{"a":1e999}}"#, None);
         check(r#"{"type":"unheard-of"}"#, None);
-        check(r#"{}"#, None);
+        check("{}", None);
     }
 
     #[test]
