@@ -135,6 +135,11 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
+/// An error with its sources, for where its position is shown apart.
+pub(crate) fn without_place(error: &Error) -> String {
+    Chain(error).to_string().replacen(&format!(" [{}]", error.position()), "", 1)
+}
+
 /// The command line could not be understood, or asked for help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // A closed stream leaves nobody to tell.

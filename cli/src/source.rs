@@ -1,14 +1,15 @@
 //! Opened logs, and the walk that judges one before anything of it is shown.
 
 use dshlog_codec::check::{Checker, Verdict};
-use dshlog_codec::home::check_identity;
+use dshlog_codec::home::{Member, check_identity};
 use dshlog_codec::{End, Error, Event, Generation, Header, Limits, LogFile, LogReader};
 
 use crate::exit::Failure;
 use crate::select::Chosen;
 
-/// A log whose header is known and belongs where it lies.
+/// A log whose header is known.
 pub(crate) struct Log {
+    member: Option<Member>,
     /// The file.
     pub(crate) file: LogFile,
     /// Its header, as stored.
@@ -27,10 +28,12 @@ impl Log {
     pub(crate) fn open(chosen: &Chosen) -> Result<Log, Error> {
         let file = LogFile::open(&chosen.path)?;
         let header = file.header()?;
-        if let Some(member) = &chosen.member {
-            check_identity(member, &header)?;
-        }
-        Ok(Log { file, header })
+        Ok(Log { member: chosen.member.clone(), file, header })
+    }
+
+    /// Refuse a log that does not belong where it lies.
+    pub(crate) fn check_identity(&self) -> Result<(), Error> {
+        self.member.as_ref().map_or(Ok(()), |member| check_identity(member, &self.header))
     }
 
     /// The stored generation.
@@ -61,7 +64,16 @@ impl Log {
         let cut = walk.end().map_or(0, |end| end.cut);
         let verdict = checker.map(|checker| checker.finish(cut));
         let path = self.file.path().map(std::path::Path::to_owned);
-        let verdict = verdict.map(|verdict| located(verdict, path.as_deref(), self.generation()));
+        let mut verdict = verdict.map(|verdict| located(verdict, path.as_deref(), self.generation()));
+        // The official reader looks at the content first.
+        if verdict.as_ref().is_none_or(|verdict| verdict.storage.is_none())
+            && let Err(error) = self.check_identity()
+        {
+            match &mut verdict {
+                Some(verdict) => verdict.storage = Some(error),
+                None => return Err(error),
+            }
+        }
         Ok(Checked { walk, verdict })
     }
 }

@@ -91,7 +91,7 @@ fn reads_log(column: Column) -> bool {
 fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
-        reason: crate::exit::Chain(error).to_string(),
+        reason: crate::exit::without_place(error),
     };
     let file = folder.chosen().map_err(|e| fail(&e))?;
     let member = match Placement::of(&file.path, folder.path.parent().and_then(std::path::Path::parent)) {

@@ -33,6 +33,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
         return follow::run(ctx, args, chosen, view, format, filter);
     }
     let log = Log::open(&chosen)?;
+    if args.lenient || view == View::Header {
+        log.check_identity()?;
+    }
     if view == View::Header {
         return header::run(ctx, args, &log, format);
     }

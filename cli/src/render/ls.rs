@@ -1,5 +1,6 @@
 //! The list of sessions.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -69,7 +70,9 @@ pub(crate) fn table(
     }
     let heads: Vec<&str> = columns.iter().map(|column| head(*column)).collect();
     let mut table = Table::new(&heads);
-    let show = Show { zone, this_year: units::moment(now, zone, "%Y") };
+    let short_ids: HashSet<String> = rows.iter().map(|row| short(&row.header.id.to_lossy(), SHORT)).collect();
+    let id_length = if short_ids.len() == rows.len() { SHORT } else { LONGER };
+    let show = Show { zone, this_year: units::moment(now, zone, "%Y"), id_length };
     for row in rows {
         table.row(columns.iter().map(|column| show.cell(row, *column)).collect());
     }
@@ -99,6 +102,7 @@ fn head(column: Column) -> &'static str {
 struct Show<'a> {
     zone: &'a TimeZone,
     this_year: String,
+    id_length: usize,
 }
 
 impl Show<'_> {
@@ -112,13 +116,13 @@ impl Show<'_> {
         let summary = row.summary.as_ref();
         let count = |number: Option<u64>| Cell::right(Role::Plain, number.map(units::grouped).unwrap_or_default());
         match column {
-            Column::Id => Cell::left(Role::Strong, short(&header.id.to_lossy())),
+            Column::Id => Cell::left(Role::Strong, short(&header.id.to_lossy(), self.id_length)),
             Column::Title => {
                 let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
                 Cell::left(Role::Plain, title.unwrap_or_default())
             }
             Column::Project => {
-                Cell::left(Role::Plain, header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()).unwrap_or_default())
+                Cell::end(Role::Plain, header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()).unwrap_or_default())
             }
             Column::Created => {
                 Cell::left(Role::Dim, self.time(i64::try_from(header.created_at).unwrap_or(i64::MAX)))
@@ -131,7 +135,7 @@ impl Show<'_> {
             }
             Column::Encoding => Cell::left(Role::Dim, row.encoding.name()),
             Column::Parent => {
-                let parent = header.parent_session.as_ref().map(|parent| short(&parent.to_lossy()));
+                let parent = header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
                 Cell::left(Role::Dim, parent.unwrap_or_default())
             }
             Column::State => Cell::left(Role::Warn, row.state.join(" ")),
@@ -144,15 +148,19 @@ impl Show<'_> {
                 let tokens = summary.map(|s| units::tokens(s.usage.sent() + s.usage.output)).unwrap_or_default();
                 Cell::right(Role::Plain, tokens)
             }
-            Column::Path => Cell::left(Role::Plain, row.path.display()),
+            Column::Path => Cell::end(Role::Plain, row.path.display()),
         }
     }
 }
 
+/// Characters of a random id that tell sessions apart, and those to fall back to.
+const SHORT: usize = 8;
+const LONGER: usize = 13;
+
 /// Enough of an id to name the session by it: ids of dsh are random from their first digit on.
-fn short(id: &str) -> String {
+fn short(id: &str, length: usize) -> String {
     let id = id.strip_prefix("session-").unwrap_or(id);
-    match id.char_indices().nth(13) {
+    match id.char_indices().nth(length) {
         Some((end, _)) if id.chars().all(|c| c.is_ascii_hexdigit() || c == '-') => id[..end].to_owned(),
         _ => id.to_owned(),
     }
@@ -202,12 +210,12 @@ mod tests {
     #[test]
     fn ids_are_short_when_they_are_random() {
         for (id, expected) in [
-            ("session-b9f4b8bb-c054-45b0-899a-089e14b735a6", "b9f4b8bb-c054"),
-            ("12a98844-2687-4c3d-bf2a-2d32e10315ea", "12a98844-2687"),
+            ("session-b9f4b8bb-c054-45b0-899a-089e14b735a6", "b9f4b8bb"),
+            ("12a98844-2687-4c3d-bf2a-2d32e10315ea", "12a98844"),
             ("session-my-own-name-of-it", "my-own-name-of-it"),
             ("x", "x"),
         ] {
-            assert_eq!(short(id), expected);
+            assert_eq!(short(id, SHORT), expected);
         }
     }
 }

@@ -248,7 +248,9 @@ impl<'w> Page<'w> {
         } else {
             format!("… {} more", super::units::count(hidden as u64, "line"))
         };
-        emit(self, 0, &words, Role::Dim)?;
+        if hidden > 0 {
+            emit(self, 0, &words, Role::Dim)?;
+        }
         lines(text).skip(total - kept).try_for_each(|line| emit(self, 0, &clip(&visible(line), room), role))
     }
 }

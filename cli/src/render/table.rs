@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::page::{Line, Page};
 use super::style::Role;
-use super::text::{clip, visible, width};
+use super::text::{clip, clip_start, visible, width};
 
 /// One field.
 #[derive(Clone, Debug)]
@@ -12,12 +12,19 @@ pub(crate) struct Cell {
     role: Role,
     text: String,
     right: bool,
+    /// The end tells more than the beginning.
+    end: bool,
 }
 
 impl Cell {
+    /// Text whose end is kept where not all fits, such as a path.
+    pub(crate) fn end(role: Role, text: impl ToString) -> Self {
+        Cell { end: true, ..Cell::left(role, text) }
+    }
+
     /// Text, flush left.
     pub(crate) fn left(role: Role, text: impl ToString) -> Self {
-        Cell { role, text: visible(&text.to_string()).into_owned(), right: false }
+        Cell { role, text: visible(&text.to_string()).into_owned(), right: false, end: false }
     }
 
     /// A number, flush right.
@@ -64,6 +71,7 @@ impl Table {
                 role: Role::Dim,
                 text: self.heads[at].to_owned(),
                 right: self.rows.first().is_some_and(|row| row[at].right),
+                end: false,
             })
             .collect();
         std::iter::once(&heads).chain(&self.rows).try_for_each(|row| page.line(line(row, &widths)))
@@ -74,7 +82,7 @@ fn line(row: &[Cell], widths: &[usize]) -> Line {
     let mut line = Line::default();
     let mut owed = 0;
     for (cell, columns) in row.iter().zip(widths) {
-        let text = clip(&cell.text, *columns);
+        let text = if cell.end { clip_start(&cell.text, *columns) } else { clip(&cell.text, *columns) };
         let pad = columns - width(&text);
         let before = owed + if cell.right { pad } else { 0 };
         if !text.is_empty() {
@@ -114,7 +122,6 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "ID  TITLE               SIZE\na1  a title that is…     9 B\nb2                     12 KB\n"
-                .replace("ID  TITLE               SIZE", "ID  TITLE               SIZE")
         );
     }
 }

@@ -75,6 +75,23 @@ pub(crate) fn clip(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
+/// Visible text cut to its last `columns`.
+pub(crate) fn clip_start(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut start = text.len();
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += width(grapheme);
+        if used + 1 > columns {
+            break;
+        }
+        start = at;
+    }
+    Cow::Owned(format!("…{}", &text[start..]))
+}
+
 /// Rows of at most `columns` for one line of visible text. Breaks after blanks and between wide characters, else within
 /// a word; what follows a break is indented like the line itself.
 pub(crate) fn wrap(line: &str, columns: usize) -> Wrap<'_> {
@@ -204,6 +221,8 @@ mod tests {
         {
             assert_eq!(clip(text, columns), expected, "{text:?}");
         }
+        assert_eq!(clip_start("/tmp/ws/project", 9), "…/project");
+        assert_eq!(clip_start("你好世界", 5), "…世界");
     }
 
     proptest::proptest! {

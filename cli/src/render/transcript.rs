@@ -182,6 +182,8 @@ impl<'w> Transcript<'w> {
             Who::Harness(kind) => (kind.as_str(), Role::Strong, Role::Dim, folded(ASIDE_ROWS)),
         };
         let name = if name.is_empty() { "harness" } else { name };
+        // Every message names its speaker, even behind another one or behind tools of the same.
+        self.speaker.clear();
         let text = said.text.trim_matches('\n');
         if !text.is_empty() || said.attached.is_empty() {
             self.speak(name, role, text_role, text, fold)?;
@@ -287,8 +289,10 @@ impl<'w> Transcript<'w> {
         match &run.output {
             Output::Text(text) => {
                 let text = text.trim_matches('\n');
-                // What came with the list says nothing that the list does not.
-                let told = run.name == "todo_write" && run.mood == Mood::Good && !run.inner.is_empty();
+                // What such a tool answers says nothing that the fact it left does not.
+                let told = matches!(run.name.as_str(), "todo_write" | "present" | "working_directory")
+                    && run.mood == Mood::Good
+                    && !run.inner.is_empty();
                 if text.is_empty() || (told && !self.layout.full) {
                     return Ok(());
                 }

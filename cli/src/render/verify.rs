@@ -10,7 +10,7 @@ use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::text::visible;
 use super::units;
-use crate::exit::{Chain, shown};
+use crate::exit::{shown, without_place};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,16 +53,12 @@ pub(crate) struct Finding {
 impl Finding {
     /// A fault of the log.
     pub(crate) fn of(severity: Severity, error: &Error) -> Self {
-        // The position has members of its own.
-        let at = error.position().clone();
-        let whole = Chain(error).to_string();
-        let message = whole.replacen(&format!(" [{at}]"), "", 1);
-        Finding { severity, code: error.code(), message, at }
+        Finding { severity, code: error.code(), message: without_place(error), at: error.position().clone() }
     }
 
     /// A tail that was not written to its end.
     pub(crate) fn torn(end: &End) -> Self {
-        let mut message = format!("torn tail: {} behind the last complete event", units::bytes(end.dropped_bytes));
+        let mut message = format!("{} behind the last complete event", units::bytes(end.dropped_bytes));
         if let Some(issue) = &end.issue {
             message = format!("{message} ({})", issue.kind());
         }
@@ -118,26 +114,21 @@ impl Report {
 
 /// One line, and one a finding below it.
 pub(crate) fn text(report: &Report, out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
-    let mut page = Page::new(out, width, color, false);
-    let worst = report.findings.iter().map(|finding| finding.severity);
+    let mut worst = report.findings.iter().map(|finding| finding.severity);
     let (mark, role) = if report.is_ok() {
         ("ok    ", Role::Good)
-    } else if worst.clone().any(|severity| severity == Severity::Error) {
+    } else if worst.any(|severity| severity == Severity::Error) {
         ("bad   ", Role::Bad)
     } else {
         ("torn  ", Role::Warn)
     };
     let version = report.stored_version.map(|version| format!("V{version}, ")).unwrap_or_default();
-    let right = Line::of(Role::Dim, &format!("{version}{}", units::count(report.events, "event")));
+    let facts = format!("  {version}{}", units::count(report.events, "event"));
+    let line = Line::of(role, mark).with(Role::Plain, &shown(&report.path)).with(Role::Dim, &facts);
+    // One line a log, whatever the width: it is for `grep`, too.
+    Page::new(out, line.width(), color, false).line(line)?;
+    let mut page = Page::new(out, width, color, false);
     let rest = Line::of(Role::Plain, "      ");
-    let path = shown(&report.path);
-    let room = width.saturating_sub(right.width() + 8);
-    if super::text::width(&path) <= room {
-        page.sides(Line::of(role, mark).with(Role::Plain, &path), right)?;
-    } else {
-        page.text(Line::of(role, mark), &rest, Role::Plain, &path, Fold::Whole)?;
-        page.sides(rest.clone(), right)?;
-    }
     for finding in &report.findings {
         let mut at = finding.at.clone();
         at.path = None;

@@ -130,7 +130,7 @@ impl Fold {
                 [] => String::new(),
                 names => format!(", waiting for {}", names.join(", ")),
             };
-            note("open", format!("turn {} has not ended: step {}{waits}", turn.number, turn.step));
+            note("open", format!("turn {} has not ended, step {}{waits}", turn.number, turn.step));
         }
     }
 
@@ -203,7 +203,7 @@ impl Fold {
     }
 
     fn user(&mut self, event: &Event<'_>) {
-        let source = text_or_empty(event.member("source"), "kind");
+        let source = source_kind(event.member("source"));
         // The summary itself has told this.
         if source == "compact-checkpoint" {
             return;
@@ -405,7 +405,7 @@ impl Fold {
     }
 
     fn command(&mut self, event: &Event<'_>) {
-        let args = text(event.data, "args").filter(|args| !args.is_empty()).map(|args| format!(" {args}"));
+        let args = text(event.data, "args").filter(|args| !args.trim().is_empty()).map(|args| format!(" {}", args.trim()));
         let text = format!("/{}{}", text_or_empty(event.data, "name"), args.unwrap_or_default());
         let who = match text_or_empty(event.member("source"), "kind").as_str() {
             "user" | "" => Who::You,
@@ -473,6 +473,19 @@ impl Fold {
             _ => {}
         }
         self.push(event, Body::Note(note));
+    }
+}
+
+/// The kind of a message source; before V4 plugins stood behind one kind (`docs/spec/events-v4.md`, 10.6).
+fn source_kind(source: Option<Js<'_>>) -> String {
+    let kind = text_or_empty(source, "kind");
+    if kind != "plugin" {
+        return kind;
+    }
+    match text_or_empty(source, "plugin").as_str() {
+        "@deepseek-ai/dsh-system-prompt" => "runtime-context".to_owned(),
+        "compact" => "compact-checkpoint".to_owned(),
+        plugin => plugin.to_owned(),
     }
 }
 

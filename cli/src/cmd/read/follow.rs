@@ -131,6 +131,7 @@ impl Follower<'_> {
         };
         super::refuse_old(args, &log, View::Events)?;
         if !std::mem::replace(&mut self.begun, true) {
+            log.check_identity()?;
             self.sink.begin(&log, args)?;
         }
         let mut walk = log.walk()?;
