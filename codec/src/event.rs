@@ -180,7 +180,7 @@ impl<'a> Envelope<'a> {
         if self.seq.is_none() || self.data.is_none() {
             return Err("`seq` or `data` is missing");
         }
-        if !self.kind.is_some_and(|kind| kind.as_str().is_some()) {
+        if self.kind.is_none_or(|kind| kind.as_str().is_none()) {
             return Err("`type` is no string");
         }
         if self.time.and_then(Js::as_safe_integer).is_none() {

@@ -56,6 +56,19 @@ pub enum HeaderFault {
 /// Members that refuse the whole listing in the official reader (`docs/spec/storage.md`, 4.3).
 const RETIRED: [&str; 2] = ["sandboxMode", "approvalPolicy"];
 
+/// Members of all generations.
+const COMMON: [&str; 9] = [
+    "type",
+    "version",
+    "id",
+    "createdAt",
+    "cwd",
+    "parentSession",
+    "origin",
+    "delegationDepth",
+    "agentPreset",
+];
+
 impl Header {
     /// Parse a header line, without its line end.
     pub fn parse(line: &str, cwd: CwdRule) -> Result<Header, HeaderFault> {
@@ -87,17 +100,6 @@ impl Header {
         }
         let old = version < 2;
         let seed = if old { "seedLength" } else { "isSeeded" };
-        const COMMON: [&str; 9] = [
-            "type",
-            "version",
-            "id",
-            "createdAt",
-            "cwd",
-            "parentSession",
-            "origin",
-            "delegationDepth",
-            "agentPreset",
-        ];
         if let Some((key, _)) =
             value.members().find(|(key, _)| *key != *seed && !COMMON.iter().any(|name| *key == **name))
         {

@@ -518,7 +518,10 @@ impl LogReader {
         let is_turn_end = row.is_object() && envelope.kind.is_some_and(|kind| kind.is("turn/end"));
         let next = Seq(self.walk.count);
         let rules = self.rules;
-        let admit = |row| (rules.admit)(row).map_err(|fault| fault.at(At::place(place).seq(next)));
+        let admit = |row| match rules.admit {
+            Some(admit) => admit(row).map_err(|fault| fault.at(At::place(place).seq(next))),
+            None => Ok(()),
+        };
 
         if rules.admit_behind_syntax {
             admit(row)?;
@@ -548,12 +551,14 @@ impl LogReader {
         if self.walk.issue.is_some() {
             return if is_turn_end { Err(self.walk.take_issue()) } else { Ok(false) };
         }
-        let found = match &shape {
-            Shape::Packed(packed) => Some(packed.seq0.0 as f64),
-            Shape::Event => envelope.seq.and_then(Js::as_f64),
+        let is_next = match &shape {
+            Shape::Packed(packed) => packed.seq0 == next,
+            // Numeric equality, in which -0 is 0.
+            Shape::Event => envelope.seq.is_some_and(|seq| {
+                seq.as_count() == Some(next.0) || (next.0 == 0 && seq.as_f64() == Some(0.0))
+            }),
         };
-        // Numeric equality, in which -0 is 0.
-        if found != Some(next.0 as f64) {
+        if !is_next {
             let found = envelope.seq.map_or("none".into(), |seq| seq.raw().chars().take(30).collect());
             let fault = ErrorKind::RowGap { expected: next, found }.at_place(place).at_seq(next);
             self.walk.note(|walk| &mut walk.issue, fault, place);
@@ -593,7 +598,8 @@ impl LogReader {
         let is_turn_end = event.is("turn/end");
         let inherited = is_end_seed && event.member("inherited").is_some_and(Js::is_true);
         if self.walk.event_issue.is_none()
-            && let Err(what) = (self.rules.check_event)(&event)
+            && let Some(check) = self.rules.check_event
+            && let Err(what) = check(&event)
         {
             let fault = ErrorKind::RowShape { what }.at_place(place).at_seq(seq);
             self.walk.note(|walk| &mut walk.event_issue, fault, place);

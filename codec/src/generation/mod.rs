@@ -23,6 +23,7 @@ pub(crate) enum EndSeed {
 
 /// The row rules of one generation.
 #[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "a table of differences; each column is one yes or no")]
 pub(crate) struct Rules {
     pub(crate) generation: Generation,
     /// Rows may be packed runs of `assistant/chunk` events, and the cut is in the header.
@@ -31,23 +32,15 @@ pub(crate) struct Rules {
     pub(crate) closed: bool,
     pub(crate) end_seed: EndSeed,
     /// Refuses a log at once, whatever else is wrong with the row.
-    pub(crate) admit: fn(Js<'_>) -> Result<(), RuleFault>,
+    pub(crate) admit: Option<fn(Js<'_>) -> Result<(), RuleFault>>,
     /// Admission also looks at rows behind a line that is not JSON.
     pub(crate) admit_behind_syntax: bool,
     /// A row that passed the shape and has the next seq can still be damage.
-    pub(crate) check_event: fn(&Event<'_>) -> Result<(), &'static str>,
+    pub(crate) check_event: Option<fn(&Event<'_>) -> Result<(), &'static str>>,
     /// Damage in a complete frame is a torn tail, as long as no `turn/end` follows.
     pub(crate) tail_in_frames: bool,
     /// A `turn/end` of bad shape is damage like any other row.
     pub(crate) forgives_turn_end: bool,
-}
-
-fn admit_all(_: Js<'_>) -> Result<(), RuleFault> {
-    Ok(())
-}
-
-fn event_free(_: &Event<'_>) -> Result<(), &'static str> {
-    Ok(())
 }
 
 const HISTORICAL: Rules = Rules {
@@ -55,9 +48,9 @@ const HISTORICAL: Rules = Rules {
     packed: false,
     closed: true,
     end_seed: EndSeed::Hard,
-    admit: admit_all,
+    admit: None,
     admit_behind_syntax: false,
-    check_event: event_free,
+    check_event: None,
     tail_in_frames: true,
     forgives_turn_end: true,
 };
@@ -68,11 +61,13 @@ impl Rules {
         Some(match generation.0 {
             0 | 1 => Rules { generation, packed: true, closed: false, end_seed: EndSeed::Free, ..HISTORICAL },
             2 => HISTORICAL,
-            3 => Rules { generation, admit: admit_v3, check_event: v3::check_event, ..HISTORICAL },
+            3 => {
+                Rules { generation, admit: Some(admit_v3), check_event: Some(v3::check_event), ..HISTORICAL }
+            }
             4 => Rules {
                 generation,
                 end_seed: EndSeed::Soft,
-                admit: admit_v4,
+                admit: Some(admit_v4),
                 admit_behind_syntax: true,
                 tail_in_frames: false,
                 forgives_turn_end: false,

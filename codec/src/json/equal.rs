@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::string::JsStr;
 use super::tape::Kind;
 use super::value::Js;
 
@@ -46,15 +47,12 @@ impl<'a> Hasher<'a> {
         let mut done: Digest = [0; 32];
         loop {
             if let Some((value, place)) = current.take() {
-                match self.enter(value, place, blank) {
-                    Some(digest) => done = digest,
-                    None => {
-                        current = self.frames.last_mut().and_then(|open| open.pending.pop());
-                        if current.is_some() {
-                            continue;
-                        }
-                        done = self.close();
-                    }
+                if let Some(digest) = self.enter(value, place, blank) {
+                    done = digest;
+                } else {
+                    // A container was opened, and an opened one has a child.
+                    current = self.frames.last_mut().and_then(|open| open.pending.pop());
+                    continue;
                 }
             }
             // A value is done: hand it to its holder, or it was the root.
@@ -86,7 +84,7 @@ impl<'a> Hasher<'a> {
                 }
                 Some(digest_of(b'd', &number.to_bits().to_be_bytes()))
             }
-            Kind::String => Some(digest_of(b's', &value.as_str().map(|s| s.to_wtf8()).unwrap_or_default())),
+            Kind::String => Some(digest_of(b's', &value.as_str().map(JsStr::to_wtf8).unwrap_or_default())),
             Kind::Array => {
                 let mut pending: Vec<_> = value.elements().map(|e| (e, Blank::Off)).collect();
                 pending.reverse();

@@ -3,6 +3,8 @@
 /// The largest integer that a double holds exactly together with its neighbours, 2^53 - 1.
 pub const SAFE_INTEGER: u64 = (1 << 53) - 1;
 
+const SAFE: f64 = 9_007_199_254_740_991.0;
+
 /// The double nearest to JSON number text; beyond the range infinity, as in JavaScript.
 pub(super) fn parse_number(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
@@ -23,7 +25,7 @@ pub(super) fn as_count(text: &str, odd: bool) -> Option<u64> {
         return text.parse().ok();
     }
     let number = parse_number(text);
-    let integral = number.is_sign_positive() && number <= SAFE_INTEGER as f64 && number.fract() == 0.0;
+    let integral = number.is_sign_positive() && number <= SAFE && number.fract() == 0.0;
     // In range and integral, so the conversion is exact.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     integral.then_some(number as u64)
@@ -35,9 +37,8 @@ pub(super) fn as_safe_integer(text: &str, odd: bool) -> Option<i64> {
         return text.parse().ok();
     }
     let number = parse_number(text);
-    let integral = number.abs() <= SAFE_INTEGER as f64
-        && number.fract() == 0.0
-        && !(number == 0.0 && number.is_sign_negative());
+    let integral =
+        number.abs() <= SAFE && number.fract() == 0.0 && !(number == 0.0 && number.is_sign_negative());
     #[expect(clippy::cast_possible_truncation)]
     integral.then_some(number as i64)
 }

@@ -201,12 +201,11 @@ pub fn is_canonical(value: Js<'_>) -> bool {
                 !has_duplicates(here) && {
                     let mut last = None;
                     let mut named = false;
-                    here.members().all(|(key, _)| match array_index(key) {
-                        Some(index) => !named && last.replace(index).is_none_or(|last| last < index),
-                        None => {
-                            named = true;
-                            true
-                        }
+                    here.members().all(|(key, _)| {
+                        let index = array_index(key);
+                        named |= index.is_none();
+                        index
+                            .is_none_or(|index| !named && last.replace(index).is_none_or(|last| last < index))
                     })
                 }
             }
