@@ -9,13 +9,16 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
             format!("a newer dsh wrote this; look for a dshlog that reads V{version}")
         }
         ErrorKind::NoHeader => "the writer stopped before the header was complete; there is nothing to read".to_owned(),
+        ErrorKind::HeaderMalformed { .. } | ErrorKind::HeaderRetired { .. } | ErrorKind::HeaderFrame => {
+            "`read --rows` shows the stored lines".to_owned()
+        }
         ErrorKind::MixedEncodings { .. } => {
-            "dsh refuses a folder that holds both; name the file itself to read it".to_owned()
+            "dsh refuses a folder that holds both; a copy of one of them elsewhere can be read".to_owned()
         }
         ErrorKind::Identity { .. } => {
             "dsh will not find this session here; name a copy outside the home to read it".to_owned()
         }
-        ErrorKind::VersionMismatch { .. } => "dsh refuses this name; `--as-stored` on a copy with another name reads it".to_owned(),
+        ErrorKind::VersionMismatch { .. } => "a copy with another name is read by what its header says".to_owned(),
         ErrorKind::Shrank { .. } | ErrorKind::Changed => "a writer is at work; try again".to_owned(),
         _ => match error.class() {
             Class::Unsupported => "`--lenient` reads past what it does not know".to_owned(),

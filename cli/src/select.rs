@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use dshlog_codec::home::{Home, Member, Placement, SelectError, SessionFolder, Walk, absolute, select};
-use dshlog_codec::home::Target;
+use dshlog_codec::Error;
+use dshlog_codec::home::{
+    Home, Member, Placement, SelectError, SessionFolder, Target, Walk, absolute, select,
+};
 
 use crate::ctx::Ctx;
 use crate::exit::{Failure, shown};
@@ -16,6 +18,16 @@ pub(crate) struct Chosen {
     pub(crate) path: PathBuf,
     /// Its place below a root, unless it is a stray.
     pub(crate) member: Option<Member>,
+}
+
+impl Chosen {
+    /// Refuse a member of a root that has a log in the other encoding beside it.
+    pub(crate) fn check_neighbours(&self) -> Result<(), Error> {
+        let Some(member) = &self.member else { return Ok(()) };
+        let folder = SessionFolder::read(&member.folder_path())?;
+        let file = folder.generations.iter().find(|file| file.path == self.path);
+        file.map_or(Ok(()), |file| folder.check_encodings(file))
+    }
 }
 
 /// Candidates to list before it is enough.
@@ -48,12 +60,7 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
     };
     let chosen = placed(target.log()?, root, &cwd);
     match (&chosen.member, &target) {
-        (Some(member), Target::File(_)) => {
-            let folder = SessionFolder::read(&member.folder_path())?;
-            if let Some(file) = folder.generations.iter().find(|file| file.path == chosen.path) {
-                folder.check_encodings(file)?;
-            }
-        }
+        (Some(_), Target::File(_)) => chosen.check_neighbours()?,
         (None, _) => ctx.note(format!("{} lies in no root of sessions; it is read alone", shown(&chosen.path))),
         (Some(_), Target::Folder(_)) => {}
     }
@@ -75,9 +82,9 @@ fn shown_name(folder: &Path) -> String {
 }
 
 /// The home could not be found: told again where it is needed.
-fn clone_io(error: &dshlog_codec::Error) -> dshlog_codec::Error {
+fn clone_io(error: &Error) -> Error {
     let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-    dshlog_codec::Error::io("find the home folder", Path::new("~/.dsh"), std::io::Error::other(reason))
+    Error::io("find the home folder", Path::new("~/.dsh"), std::io::Error::other(reason))
 }
 
 /// The place that a folder on the command line is.

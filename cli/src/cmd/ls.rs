@@ -10,7 +10,7 @@ use crate::args::{Column, Format, Ls};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
-use crate::render::ls::{Broken, Row, json, table};
+use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
 use crate::select::{self, Chosen};
 use crate::source::Log;
@@ -54,6 +54,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
+    let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     if args.all {
         broken.extend(walk.passed_over.iter().map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }));
     }
@@ -69,7 +70,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
         }
     }
     tell_broken(ctx, args, format, &broken, walk.passed_over.len())?;
-    Ok(if broken.iter().any(|broken| !broken.reason.is_empty()) && args.all { Outcome::Found } else { Outcome::Clean })
+    Ok(outcome)
 }
 
 fn columns(args: &Ls) -> Vec<Column> {
@@ -172,8 +173,10 @@ fn tell_broken(
 ) -> Result<(), Failure> {
     if args.all {
         if format == Format::Table {
-            for found in broken {
-                ctx.warn(format!("{}: {}", shown(&found.path), found.reason));
+            let (width, color) = (ctx.terminal.width, ctx.color);
+            if !broken.is_empty() {
+                ctx.out().write_all(b"\n")?;
+                broken_table(broken, ctx.out(), width, color)?;
             }
         } else {
             for found in broken {

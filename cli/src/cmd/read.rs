@@ -7,11 +7,12 @@ mod header;
 mod state;
 mod transcript;
 
-use dshlog_codec::Limits;
+use dshlog_codec::check::EventType;
+use dshlog_codec::{Error, Event, Limits};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
-use crate::exit::{Failure, Outcome, shown};
+use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select;
 use crate::source::{Checked, Log};
@@ -35,6 +36,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     let log = Log::open(&chosen)?;
     if args.lenient || view == View::Header {
         log.check_identity()?;
+    }
+    if log.header.has_windows_cwd() {
+        ctx.note("`cwd` is a Windows path; dsh on another system refuses this log");
     }
     if view == View::Header {
         return header::run(ctx, args, &log, format);
@@ -131,8 +135,31 @@ fn tell_end(ctx: &mut Ctx, checked: &Checked) {
     ctx.warn(words);
 }
 
-/// Say why a lenient walk ended early, or what it read past.
-fn tell_damage(ctx: &mut Ctx, log: &Log, events: u64, error: &dshlog_codec::Error) {
-    let path = log.file.path().map(shown).unwrap_or_default();
-    ctx.warn(format!("{path}: stopped at damage after {}: {error}", units::count(events, "event")));
+/// What a lenient walk passed: events that the official reader refuses, and the damage it stopped at.
+#[derive(Default)]
+struct Lenient {
+    events: u64,
+    unknown: u64,
+    first_unknown: Option<(u64, String)>,
+}
+
+impl Lenient {
+    fn see(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        if !event.ignorable && EventType::of(event.kind).is_none() {
+            self.unknown += 1;
+            self.first_unknown.get_or_insert_with(|| (event.seq.0, event.kind.to_lossy().into_owned()));
+        }
+    }
+
+    /// Say it.
+    fn tell(&self, ctx: &mut Ctx, log: &Log, damage: Option<&Error>) {
+        if let (Some((seq, kind)), true) = (&self.first_unknown, log.is_current()) {
+            let events = units::count(self.unknown, "unknown required event");
+            ctx.warn(format!("read past {events}, the first is `{kind}` at seq {seq}; dsh refuses this log"));
+        }
+        if let Some(error) = damage {
+            ctx.warn(format!("stopped at damage after {}: {error}", units::count(self.events, "event")));
+        }
+    }
 }

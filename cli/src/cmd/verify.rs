@@ -80,7 +80,8 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
     if !metadata.is_dir() {
         let home = ctx.home().ok();
         let chosen = select::placed(path, home.as_ref().map(|home| home.root.as_path()), &cwd);
-        work.push(Work { chosen, refused: None });
+        let refused = chosen.check_neighbours().err();
+        work.push(Work { chosen, refused });
         return Ok(());
     }
     let folder = absolute(&cwd, path);
@@ -148,6 +149,9 @@ fn judge(work: &Work) -> Report {
         }
     };
     report.stored_version = Some(log.generation().0);
+    if log.header.has_windows_cwd() {
+        report.findings.push(Finding::windows_cwd());
+    }
     match log.check(|_| report.events += 1) {
         Ok(mut checked) => {
             if let Some(verdict) = checked.verdict.take() {

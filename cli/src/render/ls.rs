@@ -8,6 +8,7 @@ use dshlog_codec::{Encoding, Header};
 use jiff::tz::TimeZone;
 
 use super::json::Object;
+use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::table::{Cell, Table};
 use super::text::one_line;
@@ -79,6 +80,17 @@ pub(crate) fn table(
     table.write(out, width, color)
 }
 
+/// What could not be listed, below the table.
+pub(crate) fn broken_table(broken: &[Broken], out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+    let mut page = Page::new(out, width, color, false);
+    for found in broken {
+        let rest = Line::of(Role::Plain, "  ");
+        page.text(Line::default(), &rest, Role::Warn, &found.path.display().to_string(), Fold::Whole)?;
+        page.text(rest.clone(), &rest, Role::Plain, &found.reason, Fold::Whole)?;
+    }
+    Ok(())
+}
+
 fn head(column: Column) -> &'static str {
     match column {
         Column::Id => "ID",
@@ -145,7 +157,7 @@ impl Show<'_> {
             Column::Turns => count(summary.map(|summary| summary.turns)),
             Column::Events => count(summary.map(|summary| summary.events)),
             Column::Tokens => {
-                let tokens = summary.map(|s| units::tokens(s.usage.sent() + s.usage.output)).unwrap_or_default();
+                let tokens = summary.map(|s| units::tokens(s.meter.total().sent() + s.meter.total().output)).unwrap_or_default();
                 Cell::right(Role::Plain, tokens)
             }
             Column::Path => Cell::end(Role::Plain, row.path.display()),
@@ -193,11 +205,12 @@ pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
         document.count("turns", summary.turns);
         document.count("requests", summary.requests);
         document.count("events", summary.events);
+        let usage = summary.meter.total();
         document.object("tokens", |tokens| {
-            tokens.count("input", summary.usage.input);
-            tokens.count("cacheRead", summary.usage.cached);
-            tokens.count("cacheWrite", summary.usage.written);
-            tokens.count("output", summary.usage.output);
+            tokens.count("input", usage.input);
+            tokens.count("cacheRead", usage.cached);
+            tokens.count("cacheWrite", usage.written);
+            tokens.count("output", usage.output);
         });
     }
     document.write_line(out)

@@ -24,7 +24,19 @@ impl Line {
         let text = visible(text);
         if !text.is_empty() {
             self.width += width(&text);
-            self.pieces.push((role, text.into_owned()));
+            match self.pieces.last_mut() {
+                Some((last, before)) if *last == role => before.push_str(&text),
+                _ => self.pieces.push((role, text.into_owned())),
+            }
+        }
+        self
+    }
+
+    /// The same line with another one behind it.
+    #[must_use]
+    fn joined(mut self, other: Line) -> Self {
+        for (role, text) in other.pieces {
+            self = self.with(role, &text);
         }
         self
     }
@@ -156,48 +168,33 @@ impl<'w> Page<'w> {
 
     /// A line with something at its right end, or on a line of its own where both do not fit.
     pub(crate) fn sides(&mut self, left: Line, right: Line) -> io::Result<()> {
-        self.joined(left, right, " ", Role::Plain)
+        self.spread(left, right, " ", Role::Plain)
     }
 
     /// A rule across the page: `── left ────── right ──`.
     pub(crate) fn rule(&mut self, left: Line, right: Line) -> io::Result<()> {
-        let mut start = Line::of(Role::Dim, "── ");
-        start.width += left.width;
-        start.pieces.extend(left.pieces);
-        let start = start.with(Role::Dim, " ");
+        let start = Line::of(Role::Dim, "── ").joined(left).with(Role::Dim, " ");
         let end = if right.is_empty() {
-            Line::default()
+            right
         } else {
-            let mut end = Line::of(Role::Dim, " ");
-            end.width += right.width;
-            end.pieces.extend(right.pieces);
-            end.with(Role::Dim, " ──")
+            Line::of(Role::Dim, " ").joined(right).with(Role::Dim, " ──")
         };
-        self.joined(start, end, "─", Role::Dim)
+        self.spread(start, end, "─", Role::Dim)
     }
 
-    fn joined(&mut self, mut left: Line, right: Line, fill: &str, role: Role) -> io::Result<()> {
+    fn spread(&mut self, left: Line, right: Line, fill: &str, role: Role) -> io::Result<()> {
         let width = self.width();
         if right.is_empty() && role == Role::Plain {
             return self.line(left);
         }
         let gap = usize::from(role == Role::Plain) * 2;
         if left.width + gap + right.width > width {
-            let indent = width.saturating_sub(right.width);
+            let indent = " ".repeat(width.saturating_sub(right.width));
             self.line(left)?;
-            if right.is_empty() {
-                return Ok(());
-            }
-            let mut line = Line::of(Role::Plain, &" ".repeat(indent));
-            line.width += right.width;
-            line.pieces.extend(right.pieces);
-            return self.line(line);
+            return if right.is_empty() { Ok(()) } else { self.line(Line::of(Role::Plain, &indent).joined(right)) };
         }
         let space = fill.repeat(width - left.width - right.width);
-        left = left.with(role, &space);
-        left.width += right.width;
-        left.pieces.extend(right.pieces);
-        self.line(left)
+        self.line(left.with(role, &space).joined(right))
     }
 
     /// Text of any length under a label. `first` leads the first row, `rest` all others; rows wrap. What is folded away

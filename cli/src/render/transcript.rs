@@ -109,7 +109,7 @@ impl<'w> Transcript<'w> {
             let mut words = Vec::new();
             words.extend(summary.model.clone());
             words.push(format!("{}, {}", units::count(summary.turns, "turn"), units::count(summary.requests, "request")));
-            words.extend(tokens(summary.usage));
+            words.extend(tokens(summary.meter.total()));
             if summary.children > 0 {
                 words.push(if summary.children == 1 { "1 subagent".to_owned() } else { format!("{} subagents", summary.children) });
             }

@@ -66,6 +66,16 @@ impl Finding {
         Finding { severity: Severity::Warning, code: "torn-tail", message, at }
     }
 
+    /// A working directory that the official reader on POSIX does not take for absolute.
+    pub(crate) fn windows_cwd() -> Self {
+        Finding {
+            severity: Severity::Note,
+            code: "windows-cwd",
+            message: "`cwd` is a Windows path; dsh on another system refuses this log".to_owned(),
+            at: At::default(),
+        }
+    }
+
     /// An old generation: only its containers, header and rows were looked at.
     pub(crate) fn not_judged(generation: Generation) -> Self {
         Finding {

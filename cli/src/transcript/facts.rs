@@ -1,6 +1,7 @@
 //! Events that are facts beside the conversation, each in a few words.
 
 use dshlog_codec::Event;
+use dshlog_codec::check::EventType;
 use dshlog_codec::json::Js;
 
 use super::payload::{count, failure, text, text_or_empty};
@@ -162,7 +163,10 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         "working-directory/change" => ("cwd", Mood::Plain, word("cwd")),
         other => {
             let size = data.map_or(0, |data| data.raw().len()) as u64;
-            ("event", Mood::Plain, format!("{other}, {}", units::bytes(size)))
+            // Only lenient reading comes by one that dsh would refuse.
+            let is_foreign = !event.ignorable && EventType::of(event.kind).is_none();
+            let (mood, mark) = if is_foreign { (Mood::Warn, ", unknown but required") } else { (Mood::Plain, "") };
+            ("event", mood, format!("{other}, {}{mark}", units::bytes(size)))
         }
     };
     Some(Note { label, mood, text })

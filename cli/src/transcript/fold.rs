@@ -5,7 +5,7 @@ use dshlog_codec::json::Js;
 
 use super::facts::{self, todos, turn_outcome};
 use super::payload::{attempt, content, count, failure, text, text_or_empty};
-use super::summary::{Usage, settled_usage};
+use super::summary::Meter;
 use super::tool::{Pending, settle, started};
 use super::{Body, Compacted, Entry, Inner, Item, Mood, Note, Output, Said, Seam, ToolRun, TurnEnd, Who};
 use crate::render::text::one_line;
@@ -41,7 +41,7 @@ struct Turn {
     retries: u64,
     tools: u64,
     failed: u64,
-    usage: Usage,
+    meter: Meter,
 }
 
 /// Turns events into entries. Memory is bounded by the open step.
@@ -80,6 +80,11 @@ impl Fold {
     /// Take in one event.
     pub(crate) fn see(&mut self, event: &Event<'_>) {
         let kind = event.kind.to_lossy();
+        if kind == "llm/retry-started"
+            && let Some(turn) = &mut self.turn
+        {
+            turn.meter.see(event);
+        }
         match &*kind {
             "turn/start" => self.turn_start(event),
             "turn/end" => self.turn_end(event),
@@ -112,6 +117,16 @@ impl Fold {
         self.last_time = Some(event.time.0);
     }
 
+    /// Somebody watches: tell what runs now.
+    pub(crate) fn announce(&mut self) {
+        for call in self.calls.iter_mut().filter(|call| !call.announced) {
+            call.announced = true;
+            let text = format!("{} {}", call.run.name, one_line(&call.run.argument));
+            let note = Note { label: "running", mood: Mood::Plain, text: text.trim_end().to_owned() };
+            self.out.push(Entry { seq: call.seq, time: call.time, body: Body::Note(note) });
+        }
+    }
+
     /// The log ends here: tell what is still open.
     pub(crate) fn finish(&mut self) {
         let (seq, time) = (self.out.last().map_or(0, |entry| entry.seq), self.last_time.unwrap_or_default());
@@ -130,7 +145,11 @@ impl Fold {
                 [] => String::new(),
                 names => format!(", waiting for {}", names.join(", ")),
             };
-            note("open", format!("turn {} has not ended, step {}{waits}", turn.number, turn.step));
+            let step = match turn.step {
+                0 => "no step yet".to_owned(),
+                step => format!("step {step}"),
+            };
+            note("open", format!("turn {} has not ended: {step}{waits}", turn.number));
         }
     }
 
@@ -181,7 +200,7 @@ impl Fold {
             requests: turn.requests,
             retries: turn.retries,
             tools: (turn.tools, turn.failed),
-            usage: turn.usage,
+            usage: turn.meter.total(),
             millis: event.time.0.saturating_sub(turn.start),
         })));
     }
@@ -275,7 +294,7 @@ impl Fold {
     fn settled(&mut self, event: &Event<'_>) {
         if let Some(turn) = &mut self.turn {
             turn.requests += 1;
-            turn.usage.add(settled_usage(event));
+            turn.meter.see(event);
         }
     }
 
@@ -283,7 +302,7 @@ impl Fold {
         let run = started(text_or_empty(event.data, "name"), event.member("arguments"), self.full);
         let id = text_or_empty(event.data, "callId");
         if !self.hidden {
-            self.calls.push(Pending { id, seq: event.seq.0, time: event.time.0, run, inner: Vec::new() });
+            self.calls.push(Pending { id, seq: event.seq.0, time: event.time.0, run, announced: false, inner: Vec::new() });
         }
     }
 

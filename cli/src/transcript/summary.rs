@@ -29,17 +29,65 @@ impl Usage {
         (self.cached > 0).then(|| self.cached.saturating_mul(100) / self.sent().max(1))
     }
 
-    pub(super) fn add(&mut self, usage: Option<Js<'_>>) {
-        let add = |to: &mut u64, name| *to = to.saturating_add(count(usage, name).unwrap_or(0));
-        add(&mut self.input, "inputTokens");
-        add(&mut self.cached, "cacheReadTokens");
-        add(&mut self.written, "cacheWriteTokens");
-        add(&mut self.output, "outputTokens");
+    fn of(usage: Js<'_>) -> Self {
+        let bucket = |name| count(Some(usage), name).unwrap_or(0);
+        Usage {
+            input: bucket("inputTokens"),
+            cached: bucket("cacheReadTokens"),
+            written: bucket("cacheWriteTokens"),
+            output: bucket("outputTokens"),
+        }
+    }
+
+    fn each(&mut self, other: Usage, op: fn(u64, u64) -> u64) {
+        self.input = op(self.input, other.input);
+        self.cached = op(self.cached, other.cached);
+        self.written = op(self.written, other.written);
+        self.output = op(self.output, other.output);
+    }
+}
+
+/// Adds up usage as the official projection `tokenUsage` does (`docs/spec/surface.md`, section 10): a step that settles
+/// twice without a retry in between counts once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Meter {
+    total: Usage,
+    last: Option<(u64, u64, Usage)>,
+}
+
+impl Meter {
+    /// All so far.
+    pub(crate) fn total(&self) -> Usage {
+        self.total
+    }
+
+    /// Take in one event.
+    pub(super) fn see(&mut self, event: &Event<'_>) {
+        let step = || Some((count(event.data, "turn")?, count(event.data, "step")?));
+        match event.kind.as_plain() {
+            Some("assistant/message" | "assistant/attempt") => {
+                let Some(usage) = settled_usage(event).map(Usage::of) else { return };
+                let (turn, step) = step().unwrap_or_default();
+                if let Some((last_turn, last_step, last)) = self.last
+                    && (last_turn, last_step) == (turn, step)
+                {
+                    self.total.each(last, u64::saturating_sub);
+                }
+                self.total.each(usage, u64::saturating_add);
+                self.last = Some((turn, step, usage));
+            }
+            Some("llm/retry-started") => {
+                if self.last.map(|(turn, step, _)| (turn, step)) == step() {
+                    self.last = None;
+                }
+            }
+            _ => {}
+        }
     }
 }
 
 /// The usage that a settled attempt tells: of the message, else the last one in its stream.
-pub(super) fn settled_usage<'a>(event: &Event<'a>) -> Option<Js<'a>> {
+fn settled_usage<'a>(event: &Event<'a>) -> Option<Js<'a>> {
     if let Some(usage) = event.member("usage") {
         return Some(usage);
     }
@@ -66,7 +114,7 @@ pub(crate) struct Summary {
     /// Requests to the model.
     pub(crate) requests: u64,
     /// Tokens.
-    pub(crate) usage: Usage,
+    pub(crate) meter: Meter,
     /// Time of the last event.
     pub(crate) last: Option<i64>,
     /// Time of the first event.
@@ -98,12 +146,13 @@ impl Summary {
             }
             "assistant/message" | "assistant/attempt" => {
                 self.requests += 1;
-                self.usage.add(settled_usage(event));
+                self.meter.see(event);
             }
             "request/header" => {
                 let config = event.member("header").and_then(|header| header.get("config"));
                 self.model = text(config, "model").or(self.model.take());
             }
+            "llm/retry-started" => self.meter.see(event),
             "subagent/catalog" => self.children += 1,
             _ => {}
         }

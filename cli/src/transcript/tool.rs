@@ -21,6 +21,8 @@ pub(super) struct Pending {
     pub(super) seq: u64,
     pub(super) time: i64,
     pub(super) run: ToolRun,
+    /// That it runs has been told.
+    pub(super) announced: bool,
     /// Calls inside it that wait for theirs: id, time, run.
     pub(super) inner: Vec<(String, i64, ToolRun)>,
 }

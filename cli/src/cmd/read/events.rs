@@ -5,7 +5,7 @@ use std::io::Write;
 use dshlog_codec::{Event, Header};
 
 use super::filter::Filter;
-use super::{tell_damage, tell_end};
+use super::{Lenient, tell_end};
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -34,19 +34,23 @@ pub(super) fn run(
     }
     printer.header(ctx.out(), &log.header, args.as_stored)?;
     let mut walk = log.walk()?;
-    loop {
+    let mut lenient = Lenient::default();
+    let damage = loop {
         match walk.next_event() {
-            Ok(Some(event)) => printer.event(ctx.out(), &event)?,
-            Ok(None) => break,
-            Err(error) if args.lenient => {
-                tell_damage(ctx, log, printer.events, &error);
-                return Ok(Outcome::Clean);
+            Ok(Some(event)) => {
+                lenient.see(&event);
+                printer.event(ctx.out(), &event)?;
             }
+            Ok(None) => break None,
+            Err(error) if args.lenient => break Some(error),
             Err(error) => return Err(error.into()),
         }
         if printer.is_done() {
-            return Ok(Outcome::Clean);
+            break None;
         }
+    };
+    if args.lenient {
+        lenient.tell(ctx, log, damage.as_ref());
     }
     printer.finish()
 }

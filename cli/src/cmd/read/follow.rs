@@ -172,7 +172,13 @@ impl Sink<'_> {
     fn flush(&mut self) -> Result<(), Failure> {
         Ok(match self {
             Sink::Events(_, out) => out.flush()?,
-            Sink::Transcript(transcript, ..) => transcript.flush()?,
+            Sink::Transcript(transcript, fold, _) => {
+                fold.announce();
+                for entry in fold.ready() {
+                    transcript.entry(&entry)?;
+                }
+                transcript.flush()?;
+            }
         })
     }
 }

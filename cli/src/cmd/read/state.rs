@@ -5,7 +5,7 @@ use dshlog_codec::json::Doc;
 use dshlog_replay::{History, HistoryError, Node};
 
 use super::filter::Filter;
-use super::{View, tell_damage, tell_end};
+use super::{Lenient, View, tell_end};
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -37,16 +37,18 @@ pub(super) fn run(
     };
     if args.lenient {
         let mut walk = log.walk()?;
+        let mut lenient = Lenient::default();
         let damage = loop {
             match walk.next_event() {
-                Ok(Some(event)) => see(&event),
+                Ok(Some(event)) => {
+                    lenient.see(&event);
+                    see(&event);
+                }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
             }
         };
-        if let Some(error) = damage {
-            tell_damage(ctx, log, events, &error);
-        }
+        lenient.tell(ctx, log, damage.as_ref());
     } else {
         let mut checked = log.check(see)?;
         checked.session()?;

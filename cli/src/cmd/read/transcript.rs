@@ -3,7 +3,7 @@
 use dshlog_codec::Event;
 
 use super::filter::Filter;
-use super::{tell_damage, tell_end};
+use super::{Lenient, tell_end};
 use crate::args::Read;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -30,30 +30,24 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     let layout = layout(ctx, args);
     ctx.page();
     let mut fold = Fold::new(args.full);
-    let mut events = 0;
+    let mut lenient = Lenient::default();
     let mut walk = log.walk()?;
-    let mut damage = None;
     let mut transcript = Transcript::new(ctx.out(), layout);
     if filter.is_only_at() {
         transcript.head(&head)?;
     }
-    loop {
+    let damage = loop {
         match walk.next_event() {
+            Ok(Some(event)) if event.seq.0 > filter.last() => break None,
             Ok(Some(event)) => {
-                events += 1;
-                if event.seq.0 > filter.last() {
-                    break;
-                }
+                lenient.see(&event);
                 step(&mut transcript, &mut fold, &mut filter, &event)?;
             }
-            Ok(None) => break,
-            Err(error) if args.lenient => {
-                damage = Some(error);
-                break;
-            }
+            Ok(None) => break None,
+            Err(error) if args.lenient => break Some(error),
             Err(error) => return Err(error.into()),
         }
-    }
+    };
     // What is open at the end of an excerpt is not open.
     if filter.is_only_at() {
         fold.finish();
@@ -61,12 +55,13 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     for entry in fold.ready() {
         transcript.entry(&entry)?;
     }
-    if let Some(error) = damage {
-        tell_damage(ctx, log, events, &error);
-    } else if let Some(missed) = filter.missed(events) {
-        return Err(Failure::usage(missed));
+    if args.lenient {
+        lenient.tell(ctx, log, damage.as_ref());
     }
-    Ok(Outcome::Clean)
+    match filter.missed(lenient.events) {
+        Some(missed) => Err(Failure::usage(missed)),
+        None => Ok(Outcome::Clean),
+    }
 }
 
 /// One event through fold and page.
