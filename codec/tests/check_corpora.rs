@@ -84,16 +84,13 @@ fn damaged_logs() {
             continue;
         }
         let found = check(&path).map(|(_, verdict)| verdict.storage.or(verdict.session));
-        let class = match &found {
-            Ok(fault) => fault.as_ref().map(Error::class),
-            Err(fault) => Some(fault.class()),
+        let fault = match &found {
+            Ok(fault) => fault.as_ref(),
+            Err(fault) => Some(fault),
         };
-        let expected = match refusal {
-            None => None,
-            Some("unsupported") => Some(Class::Unsupported),
-            Some(_) => Some(Class::Corrupt),
-        };
-        assert_eq!(class, expected, "{}: {found:?}", path.display());
+        // Whether a log is damaged or only newer; how headers are damaged is a question for other tests.
+        let newer = fault.map(|fault| fault.class() == Class::Unsupported);
+        assert_eq!(newer, refusal.map(|refusal| refusal == "unsupported"), "{}: {found:?}", path.display());
         seen += 1;
     }
     assert!(seen > 60, "{seen}");

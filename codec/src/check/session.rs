@@ -93,10 +93,10 @@ impl Session {
     /// over `null` where the machine takes it for one more block or tool without a name.
     fn check_additions(&self, data: Js<'_>) -> Check {
         let Some(header) = data.get("headerSeq") else { return Ok(()) };
-        let readable = !count(Some(header)).is_some_and(|seq| self.unreadable.binary_search(&seq).is_ok());
+        let readable = count(Some(header)).is_none_or(|seq| self.unreadable.binary_search(&seq).is_err());
         ensure(readable, Rule::DeveloperReference, "/data/headerSeq", Some(header))?;
         let content = data.get("message").and_then(|m| m.get("content"));
-        let resolved = !content.is_some_and(has_null);
+        let resolved = content.is_none_or(|list| !has_null(list));
         ensure(resolved, Rule::DeveloperReference, "/data/message/content", content)
     }
 
