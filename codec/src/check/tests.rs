@@ -320,13 +320,16 @@ fn section_9_markers() {
     assert_eq!(verdict.storage.unwrap().code(), Rule::CutBeyondLog.code());
 }
 
+/// An event of the example: type, data, nodes that it replaces, sources, and the surface behind it.
+type Step<'a> = (&'a str, String, Option<(u64, u64)>, &'a str, &'a [u64]);
+
 #[test]
 fn surface_11_1() {
     let mut log = Log(vec![base().0[0].clone()])
         .push("turn/start", r#"{"turn":1}"#)
         .push("step/start", r#"{"turn":1,"step":1}"#);
     // The example leaves lifecycle events out; here 2 stands before it, so its seqs are all higher by 2.
-    let steps: [(&str, String, Option<(u64, u64)>, &str, &[u64]); 11] = [
+    let steps: [Step<'_>; 11] = [
         ("system/message", system(1), None, "", &[2]),
         ("user/message", user("u1"), None, "", &[2, 3]),
         ("assistant/message", base().data(5, "", ""), None, "", &[2, 3, 4]),
@@ -391,6 +394,9 @@ fn surface_11_2() {
     let replaced = both.replace("user/message", &message, (0, 0), "[0]");
     check(&offload(&replaced, &target(0, "[0]")), "session E-6");
     check(&offload(&replaced, &target(3, "[0]")), "valid");
+    check(&offload(&log.clone().edit(0, "[{", "[1,{"), &target(0, "[0]")), "valid");
+    check(&offload(&log.clone().edit(0, "[{", "[null,{"), &target(0, "[0]")), "session E-6");
+    check(&log.clone().edit(0, "[{", "[null,{"), "valid");
     let marked = log.edit(0, image, r#"{"type":"image","offloaded":true}"#);
     check(&offload(&marked, &target(0, "[0]")), "session E-6");
     check(&offload(&marked, &target(0, "[1]")), "valid");
@@ -485,6 +491,11 @@ fn developer_messages() {
     check(&with("\"tools\":[", "\"tools\":[{\"name\":\"read\"},"), "storage D-4");
     check(&with("\"tools\":[", "\"tools\":[1,{\"name\":\"x\"},"), "valid");
     check(&with("\"name\":\"read\"", "\"name\":\"read\",\"deferLoading\":true"), "valid");
+    // Where the real session stumbles over `null`, the storage reader does not.
+    check(&developer("[null]", ""), "valid");
+    check(&developer(&add.replace('[', "[null,"), ",\"headerSeq\":4"), "session D-4");
+    check(&developer(&add.replace('[', "[1,"), ",\"headerSeq\":4"), "valid");
+    check(&with("\"tools\":[", "\"tools\":[null,"), "session D-4");
     let ignorable = base().push_with("developer/message", "{}", ",\"ignorable\":true");
     check(&ignorable, "row D-1");
 }
@@ -556,20 +567,21 @@ fn retries() {
     check(&retry(step(), "", "1", 1, 1), "storage L-7");
     check(&retry(step(), "r", "1", 1, 0), "storage L-7");
     check(&retry(turn(), "r", "1", 1, 0), "valid");
+    check(&retry(turn(), "r", "1", 1, 0).edit(11, "\"step\":0", "\"step\":-0"), "valid");
     let closed = step().push("step/end", r#"{"turn":2,"step":1}"#);
     check(&retry(closed, "r", "1", 1, 1), "valid");
     check(&retry(step(), "r", "1", 1, 1).edit(12, "\"provider\":\"p\",", ""), "storage L-7");
-    let started = |log: Log, number: u64, step: u64| {
+    let begin = |log: Log, number: u64, step: u64| {
         log.push(
             "llm/retry-started",
             &format!(r#"{{"retryId":"r","turn":2,"step":{step},"retry":{number}}}"#),
         )
     };
-    let once = started(one.clone(), 1, 1);
-    check(&once, "valid");
-    check(&started(once, 1, 1), "storage L-7");
-    check(&started(one.clone(), 2, 1), "storage L-7");
-    check(&started(one, 1, 2), "storage L-7");
+    let under_way = begin(one.clone(), 1, 1);
+    check(&under_way, "valid");
+    check(&begin(under_way, 1, 1), "storage L-7");
+    check(&begin(one.clone(), 2, 1), "storage L-7");
+    check(&begin(one, 1, 2), "storage L-7");
 }
 
 #[test]
