@@ -59,7 +59,8 @@ impl WriteLock {
     /// True when a writer holds the lock of the session in `folder`. Makes no file.
     ///
     /// Probing takes a shared lock for an instant, since the system has no question without a try. A writer that
-    /// tries in just this instant is refused; so this is for reports, not for loops.
+    /// tries in just this instant is refused; so this is for reports, not for loops. On Windows, where no file is the
+    /// lock, the answer is always no.
     pub fn is_held(folder: &Path) -> Result<bool> {
         let path = folder.join(LOCK_NAME);
         let file = match File::open(&path) {

@@ -14,6 +14,8 @@ mod place;
 mod platform;
 mod root;
 mod select;
+#[cfg(test)]
+mod testing;
 mod walk;
 
 pub use key::{decode_id, encode_id, project_key};

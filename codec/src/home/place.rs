@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::key::{encode_id, project_key};
 use super::name::{file_name, parse_name};
-use super::walk::{SessionFolder, Walk, Why};
+use super::walk::{GenerationFile, SessionFolder, Walk, Why};
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::Header;
 use crate::json::JsString;
@@ -73,9 +73,23 @@ impl Member {
     pub fn path(&self) -> PathBuf {
         self.folder_path().join(file_name(self.generation, self.encoding))
     }
+
+    /// Refuse the log for its folder: when the other encoding is there too ([`ErrorKind::MixedEncodings`]). The
+    /// official reader looks at this before anything else, and in the whole root.
+    pub fn check_folder(&self) -> Result<()> {
+        let folder = SessionFolder::read(&self.folder_path())?;
+        let is_this = |g: &&GenerationFile| (g.generation, g.encoding) == (self.generation, self.encoding);
+        match folder.generations.iter().find(is_this) {
+            Some(file) => folder.check_encodings(file),
+            None => Err(Error::from(ErrorKind::NotFound).in_file(&self.path(), Some(self.generation))),
+        }
+    }
 }
 
 /// Refuse a header that does not lead to the path it was read from ([`ErrorKind::Identity`]).
+///
+/// The official reader asks this of V0..V3 before it looks at the body, and of V4 after the body's rows, relations and
+/// payloads, but before unknown event types.
 ///
 /// Paths that differ as text are compared once more with links and case resolved, so that a file system that takes
 /// two spellings for one refuses nothing. Whether the header's version fits the name is another check, made earlier.
@@ -96,6 +110,15 @@ pub fn check_identity(member: &Member, header: &Header) -> Result<()> {
         return Ok(());
     }
     refuse(format!("{project}/{folder}/{name}"))
+}
+
+/// Refuse a header with another id than the one that was asked for ([`ErrorKind::Identity`]).
+pub fn check_id(member: &Member, header: &Header, asked: &JsString) -> Result<()> {
+    if header.id == *asked {
+        return Ok(());
+    }
+    let expected = format!("the session `{}`", header.id.to_lossy().escape_debug());
+    Err(Error::from(ErrorKind::Identity { expected }).in_file(&member.path(), Some(member.generation)))
 }
 
 /// True when both paths are one, as text or with links and case resolved.
@@ -202,11 +225,148 @@ pub fn official_refusals(walk: &Walk, session: &SessionFolder, encoding: Encodin
     found
 }
 
-/// Refuse a header with another id than the one that was asked for ([`ErrorKind::Identity`]).
-pub fn check_id(member: &Member, header: &Header, asked: &JsString) -> Result<()> {
-    if header.id == *asked {
-        return Ok(());
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use crate::header::CwdRule;
+    use crate::home::testing::Tree;
+    use std::os::unix::fs::symlink;
+
+    fn header(id: &str, cwd: Option<&str>) -> Header {
+        let cwd = cwd.map_or(String::new(), |cwd| format!(",\"cwd\":\"{cwd}\""));
+        let line = format!(
+            r#"{{"type":"session","version":4,"id":"{id}","createdAt":1{cwd},"isSeeded":false,"delegationDepth":0}}"#
+        );
+        Header::parse(&line, CwdRule::Any).unwrap()
     }
-    let expected = format!("the session `{}`", header.id.to_lossy().escape_debug());
-    Err(Error::from(ErrorKind::Identity { expected }).in_file(&member.path(), Some(member.generation)))
+
+    fn member(path: &Path) -> Member {
+        match Placement::of(path, path.ancestors().nth(3)) {
+            Placement::Member(member) => member,
+            Placement::Stray => panic!("{} is a stray", path.display()),
+        }
+    }
+
+    #[test]
+    fn members_and_strays() {
+        let root = Some(Path::new("/r"));
+        for (path, root, is_member) in [
+            ("/h/sessions/p/s/session.v4.jsonl.zstd", None, true),
+            ("/sessions/p/s/session.jsonl", None, true),
+            ("/h/sessions/p/s/session.v04.jsonl", None, false),
+            ("/h/sessions/p/s/copy.jsonl", None, false),
+            ("/h/sessions/p/session.jsonl", None, false),
+            ("/h/sessions/p/s/deeper/session.jsonl", None, false),
+            ("/r/p/s/session.jsonl", None, false),
+            ("/r/p/s/session.jsonl", root, true),
+            ("/other/p/s/session.jsonl", root, false),
+            ("/session.jsonl", root, false),
+        ] {
+            let found = Placement::of(Path::new(path), root);
+            assert_eq!(found != Placement::Stray, is_member, "{path}");
+            if let Placement::Member(member) = found {
+                assert_eq!(member.path(), Path::new(path));
+            }
+        }
+    }
+
+    #[test]
+    fn a_root_may_be_spelled_through_a_link() {
+        let tree = Tree::new(&["real/p/s/session.jsonl"]);
+        symlink(tree.at("real"), tree.at("link")).unwrap();
+        let path = tree.at("real/p/s/session.jsonl");
+        assert_eq!(Placement::of(&path, Some(&tree.at("elsewhere"))), Placement::Stray);
+        assert_ne!(Placement::of(&path, Some(&tree.at("link"))), Placement::Stray);
+    }
+
+    #[test]
+    fn identity() {
+        let check = |path: &str, header: &Header| match check_identity(&member(Path::new(path)), header) {
+            Ok(()) => None,
+            Err(e) => match e.kind() {
+                ErrorKind::Identity { expected } => Some(expected.clone()),
+                other => panic!("{other}"),
+            },
+        };
+        let path = "/nowhere/--a-b--/x/session.v4.jsonl";
+        assert_eq!(check(path, &header("x", Some("/a/b"))), None);
+        assert_eq!(check(path, &header("x", Some("/a-b"))), None, "keys are lossy");
+        let expected = |text: &str| Some(text.to_owned());
+        assert_eq!(check(path, &header("x", Some("/a/c"))), expected("--a-c--/x/session.v4.jsonl"));
+        assert_eq!(check(path, &header("x", None)), expected("_no-cwd/x/session.v4.jsonl"));
+        assert_eq!(check(path, &header("y/", Some("/a/b"))), expected("--a-b--/y~002F/session.v4.jsonl"));
+        assert_eq!(check(path, &header("", Some("/a/b"))), expected("no folder (empty id)"));
+        let windows = r"C:\\a\\b";
+        assert_eq!(check("/nowhere/--C-a-b--/x/session.v4.jsonl", &header("x", Some(windows))), None);
+    }
+
+    #[test]
+    fn identity_sees_through_links() {
+        let tree = Tree::new(&["--a--/x/session.v4.jsonl"]);
+        symlink(tree.at("--a--"), tree.at("--old--")).unwrap();
+        let moved = member(&tree.at("--old--/x/session.v4.jsonl"));
+        assert!(check_identity(&moved, &header("x", Some("/a"))).is_ok());
+        assert!(check_identity(&moved, &header("y", Some("/a"))).is_err());
+    }
+
+    #[test]
+    fn the_id_that_was_asked_for() {
+        let member = member(Path::new("/nowhere/--a--/x/session.v4.jsonl"));
+        assert!(check_id(&member, &header("x", Some("/a")), &"x".into()).is_ok());
+        let error = check_id(&member, &header("y", Some("/a")), &"x".into()).unwrap_err();
+        assert_eq!(error.code(), "identity");
+    }
+
+    #[test]
+    fn a_folder_with_both_encodings() {
+        let tree = Tree::new(&[
+            "p/same/session.v4.jsonl",
+            "p/same/session.v4.jsonl.zstd",
+            "p/older/session.v3.jsonl",
+            "p/older/session.v4.jsonl.zstd",
+            "p/fine/session.v3.jsonl.zstd",
+            "p/fine/session.v4.jsonl.zstd",
+        ]);
+        let check = |path: &str| member(&tree.at(path)).check_folder().map_err(|e| e.code());
+        assert_eq!(check("p/same/session.v4.jsonl.zstd"), Err("mixed-encodings"));
+        assert_eq!(check("p/same/session.v4.jsonl"), Err("mixed-encodings"));
+        assert_eq!(check("p/older/session.v4.jsonl.zstd"), Err("mixed-encodings"));
+        assert_eq!(check("p/older/session.v3.jsonl"), Err("mixed-encodings"));
+        assert_eq!(check("p/fine/session.v3.jsonl.zstd"), Ok(()));
+        assert_eq!(check("p/fine/session.v2.jsonl.zstd"), Err("not-found"));
+    }
+
+    /// What the official reader refuses, by sections 3.3, 4.1 and 4.3 of the specification.
+    #[test]
+    fn refusals_of_the_official_reader() {
+        #[track_caller]
+        fn check(files: &[&str], expected: &[(&str, &str)]) {
+            let mut all = vec!["p/s/session.v4.jsonl.zstd"];
+            all.extend(files);
+            let tree = Tree::new(&all);
+            let walk = Walk::new(tree.path()).unwrap();
+            let session = walk.sessions.iter().find(|s| s.path == tree.at("p/s")).unwrap();
+            let found = official_refusals(&walk, session, Encoding::Zstd);
+            let mut found: Vec<_> = found
+                .iter()
+                .map(|r| {
+                    let path = r.path().strip_prefix(tree.path()).unwrap().to_str().unwrap();
+                    (r.spec().unwrap_or("-"), path)
+                })
+                .collect();
+            found.sort_unstable();
+            assert_eq!(found, expected);
+        }
+        check(&["p/t/session.v3.jsonl.zstd", "q/u/session.v4.jsonl.zstd"], &[]);
+        check(&["q/t/session.jsonl"], &[("R11", "q/t/session.jsonl")]);
+        check(&["p/whatever.jsonl"], &[("R10", "p/whatever.jsonl")]);
+        check(&["q/s.jsonl.zstd"], &[("R10", "q/s.jsonl.zstd")]);
+        check(&["x.jsonl", "p/t/x.jsonl", "p/t/deep/session.jsonl"], &[]);
+        check(&["q/s.jsonl/"], &[("R10", "q/s.jsonl")]);
+        check(&["q/t.jsonl/"], &[]);
+        check(&["q/s"], &[("-", "q/s")]);
+        check(&["q/s/session.v3.jsonl.zstd"], &[("R9", "q/s")]);
+        check(&["q/s/notes.txt"], &[]);
+        check(&["q/t/session.v4.jsonl/"], &[("R11", "q/t/session.v4.jsonl")]);
+    }
 }

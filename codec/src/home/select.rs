@@ -144,3 +144,134 @@ fn latest(back: usize, sessions: &[SessionFolder]) -> Result<&SessionFolder, Sel
     let count = listed.len();
     listed.get(back).map(|&(_, session)| session).ok_or(SelectError::TooFew { back, count })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::testing::Tree;
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime};
+
+    /// Written in this order.
+    const LOGS: [&str; 6] = [
+        "p/session-8d17/session.v4.jsonl.zstd",
+        "p/session-8d18/session.v3.jsonl.zstd",
+        "p/session-9/session.v4.jsonl",
+        "q/session-9/session.v4.jsonl",
+        "q/8d/session.jsonl",
+        "q/a~002Fb/session.jsonl",
+    ];
+
+    fn home() -> (Tree, Walk) {
+        let tree = Tree::new(&LOGS);
+        for (n, path) in (0..).zip(LOGS) {
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 + n);
+            File::options().write(true).open(tree.at(path)).unwrap().set_modified(time).unwrap();
+        }
+        let walk = Walk::new(tree.path()).unwrap();
+        (tree, walk)
+    }
+
+    #[test]
+    fn names_and_prefixes() {
+        let (tree, walk) = home();
+        let none: &[&str] = &[];
+        for (typed, expected) in [
+            ("session-8d17", &["p/session-8d17"] as &[_]),
+            ("8d17", &["p/session-8d17"]),
+            ("session-8d1", &["p/session-8d17", "p/session-8d18"]),
+            ("8d1", &["p/session-8d17", "p/session-8d18"]),
+            // Whole, though two others begin so.
+            ("8d", &["q/8d"]),
+            ("9", &["p/session-9", "q/session-9"]),
+            ("8", &["p/session-8d17", "p/session-8d18", "q/8d"]),
+            ("a/b", &["q/a~002Fb"]),
+            ("a~002F", &["q/a~002Fb"]),
+            ("a", &["q/a~002Fb"]),
+            ("", none),
+            ("SESSION-8d17", none),
+            ("d17", none),
+            ("session-8d17x", none),
+        ] {
+            let expected: Vec<_> = expected.iter().map(|path| tree.at(path)).collect();
+            let found = match by_name(OsStr::new(typed), &walk.sessions) {
+                Ok(session) => vec![session.path.clone()],
+                Err(SelectError::NoMatch { name }) if name == typed => vec![],
+                Err(SelectError::Ambiguous { name, candidates }) if name == typed => candidates,
+                Err(e) => panic!("{e}"),
+            };
+            assert_eq!(found, expected, "{typed}");
+        }
+    }
+
+    #[test]
+    fn latest_counts_back_by_time() {
+        let (tree, walk) = home();
+        let find = |typed: &str| by_name(OsStr::new(typed), &walk.sessions).map(|s| s.path.clone());
+        assert_eq!(find("latest").unwrap(), tree.at("q/a~002Fb"));
+        assert_eq!(find("latest~0").unwrap(), tree.at("q/a~002Fb"));
+        assert_eq!(find("latest~2").unwrap(), tree.at("q/session-9"));
+        assert_eq!(find("latest~5").unwrap(), tree.at("p/session-8d17"));
+        assert!(matches!(find("latest~6"), Err(SelectError::TooFew { back: 6, count: 6 })));
+        assert!(matches!(find("latest~x"), Err(SelectError::NoMatch { .. })));
+    }
+
+    #[test]
+    fn the_newest_generation_gives_the_time() {
+        let (tree, _) = home();
+        // An older generation that was touched later does not count.
+        tree.add("p/session-8d17/session.v3.jsonl.zstd");
+        let walk = Walk::new(tree.path()).unwrap();
+        assert_eq!(by_name(OsStr::new("latest"), &walk.sessions).unwrap().path, tree.at("q/a~002Fb"));
+    }
+
+    #[test]
+    fn paths_and_names() {
+        for (typed, is_path) in [
+            ("./x", true),
+            ("a/b", true),
+            ("x/", true),
+            (".", true),
+            ("..", true),
+            ("session.v4.jsonl", true),
+            ("copy.jsonl.zstd", true),
+            ("session-8d17", false),
+            ("latest~2", false),
+            ("v1.2", false),
+            ("", false),
+        ] {
+            assert_eq!(looks_like_path(OsStr::new(typed)), is_path, "{typed}");
+        }
+    }
+
+    #[test]
+    fn a_path_or_a_name() {
+        let (tree, _) = home();
+        fs::write(tree.at("q/copy"), "x").unwrap();
+        fs::write(tree.at("q/8d17"), "x").unwrap();
+        let cwd = tree.at("q");
+        let find = |typed: &str| select(OsStr::new(typed), &cwd, || Walk::new(tree.path()));
+        let log = |typed: &str| find(typed).unwrap().log().unwrap().to_owned();
+        assert_eq!(log("8d/session.jsonl"), tree.at("q/8d/session.jsonl"));
+        assert_eq!(log("./8d"), tree.at("q/8d/session.jsonl"));
+        assert_eq!(log("../p/session-8d17"), tree.at("p/session-8d17/session.v4.jsonl.zstd"));
+        // A name comes before a file that happens to be called so, which comes before nothing at all.
+        assert_eq!(log("8d17"), tree.at("p/session-8d17/session.v4.jsonl.zstd"));
+        assert_eq!(log("./8d17"), tree.at("q/8d17"));
+        assert_eq!(log("copy"), tree.at("q/copy"));
+        // An id may hold a slash.
+        assert_eq!(log("a/b"), tree.at("q/a~002Fb/session.jsonl"));
+        assert!(matches!(find("nothing"), Err(SelectError::NoMatch { .. })));
+        assert!(
+            matches!(find("./nothing"), Err(SelectError::Read(e)) if e.class() == crate::Class::NotFound)
+        );
+        assert!(matches!(find(".."), Err(SelectError::Read(e)) if e.code() == "not-found"));
+    }
+
+    #[test]
+    fn a_path_needs_no_walk() {
+        let (tree, _) = home();
+        let found = select(OsStr::new("8d/session.jsonl"), &tree.at("q"), || panic!("walked"));
+        assert!(matches!(found, Ok(Target::File(_))));
+    }
+}

@@ -325,3 +325,171 @@ impl GenerationFile {
         GenerationFile { generation, encoding, path, kind, is_link, len, modified }
     }
 }
+
+#[cfg(all(test, unix))]
+#[expect(clippy::print_stderr, reason = "a test may speak")]
+mod tests {
+    use super::*;
+    use crate::home::testing::Tree;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn text(path: &Path, tree: &Tree) -> String {
+        path.strip_prefix(tree.path()).unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn passed_over(walk: &Walk, tree: &Tree) -> Vec<(String, String)> {
+        walk.passed_over
+            .iter()
+            .map(|p| {
+                let why = match &p.why {
+                    Why::Unreadable(e) => format!("{:?}", e.kind()),
+                    why => format!("{why:?}"),
+                };
+                (text(&p.path, tree), why)
+            })
+            .collect()
+    }
+
+    /// Every case of sections 3.1, 4.2 and 4.3 of the specification that names alone decide. The official reader lists
+    /// `p/a` and `p/b` of the files below, or fails for the flat log; a folder in a log's place is ours to skip.
+    #[test]
+    fn a_messy_root() {
+        let tree = Tree::new(&[
+            ".DS_Store",
+            "x.jsonl",
+            "empty-project/",
+            "p/.DS_Store",
+            "p/notes.txt",
+            "p/a/session.v4.jsonl.zstd",
+            "p/a/session.v3.jsonl.zstd",
+            "p/a/session.lock",
+            "p/b/session.v10.jsonl",
+            "p/b/session.v9.jsonl",
+            "p/b/session.v04.jsonl",
+            "p/b/Session.v11.jsonl",
+            "p/b/SESSION.V12.jsonl",
+            "p/b/session.v13.jsonl.zst",
+            "p/b/session.v14.jsonl~",
+            "p/b/session.v15.jsonl.0123456789ab.tmp",
+            "p/b/session.migration.0123456789abcdef.jsonl.tmp",
+            "p/b/._session.v4.jsonl",
+            "p/b/deep/session.v16.jsonl",
+            "p/folder/session.v4.jsonl.zstd/",
+            "p/old-names/session.v04.jsonl",
+            "p/empty/",
+            "p/half/session.v4.jsonl.zstd.0123456789ab.tmp",
+            "p/half/session.lock",
+            "p/.dsh-mkdir-a1B2c3/",
+            ".dsh-mkdir-d4E5f6/",
+            "p/flat.jsonl",
+            "p/folder.jsonl/",
+        ]);
+        fs::create_dir(tree.at("p/dangling")).unwrap();
+        symlink("nowhere", tree.at("p/dangling/session.v4.jsonl.zstd")).unwrap();
+        symlink("nowhere", tree.at("p/to-nowhere")).unwrap();
+        symlink("flat.jsonl", tree.at("p/link.jsonl")).unwrap();
+        symlink("a", tree.at("p/linked")).unwrap();
+        symlink("p", tree.at("linked-project")).unwrap();
+
+        let walk = Walk::new(tree.path()).unwrap();
+        let sessions: Vec<_> = walk.sessions.iter().map(|s| text(&s.path, &tree)).collect();
+        assert_eq!(sessions, ["p/a", "p/b", "p/dangling", "p/folder", "p/linked"]);
+        let expected = [
+            (".DS_Store", "Foreign"),
+            (".dsh-mkdir-d4E5f6", "Temp(Folder)"),
+            ("linked-project", "LinkedProject"),
+            ("p/.DS_Store", "Foreign"),
+            ("p/.dsh-mkdir-a1B2c3", "Temp(Folder)"),
+            ("p/empty", "NoLog"),
+            ("p/flat.jsonl", "FlatLog"),
+            ("p/folder.jsonl", "NoLog"),
+            ("p/half", "NoLog"),
+            ("p/half/session.v4.jsonl.zstd.0123456789ab.tmp", "Temp(FirstWrite(Generation(4), Zstd))"),
+            ("p/link.jsonl", "Foreign"),
+            ("p/notes.txt", "Foreign"),
+            ("p/old-names", "NoLog"),
+            ("p/to-nowhere", "Foreign"),
+            ("x.jsonl", "Foreign"),
+        ];
+        assert_eq!(passed_over(&walk, &tree), expected.map(|(path, why)| (path.into(), why.into())));
+
+        let by_name = |name: &str| walk.sessions.iter().find(|s| s.folder == *name).unwrap();
+        let newest = |name: &str| {
+            let file = by_name(name).chosen().unwrap();
+            (file.generation.0, file.encoding, file.kind, file.len)
+        };
+        assert_eq!(newest("a"), (4, Encoding::Zstd, EntryKind::File, 1));
+        assert_eq!(newest("b"), (10, Encoding::Raw, EntryKind::File, 1));
+        assert_eq!(newest("folder"), (4, Encoding::Zstd, EntryKind::Folder, 0));
+        assert_eq!(newest("dangling"), (4, Encoding::Zstd, EntryKind::Unknown, 0));
+        assert_eq!(newest("linked"), (4, Encoding::Zstd, EntryKind::File, 1));
+        assert!(by_name("a").has_lock_file && !by_name("b").has_lock_file);
+        assert!(by_name("linked").is_link && !by_name("linked").is_listed() && by_name("a").is_listed());
+        assert_eq!(by_name("a").id, Some("a".into()));
+
+        let b = by_name("b");
+        let temps = ["session.migration.0123456789abcdef.jsonl.tmp", "session.v15.jsonl.0123456789ab.tmp"];
+        assert_eq!(b.temps.iter().map(|(name, _)| name.to_str().unwrap()).collect::<Vec<_>>(), temps);
+        let foreign = [
+            "._session.v4.jsonl",
+            "SESSION.V12.jsonl",
+            "Session.v11.jsonl",
+            "deep",
+            "session.v04.jsonl",
+            "session.v13.jsonl.zst",
+            "session.v14.jsonl~",
+        ];
+        assert_eq!(b.foreign, foreign);
+    }
+
+    #[test]
+    fn roots_that_are_not_there_or_no_folder() {
+        let tree = Tree::new(&["file"]);
+        let missing = Walk::new(&tree.at("missing")).unwrap();
+        assert!(!missing.exists && missing.sessions.is_empty());
+        assert_eq!(Walk::new(&tree.at("file")).unwrap_err().code(), "io");
+    }
+
+    #[test]
+    fn what_cannot_be_read_does_not_hide_the_rest() {
+        let tree = Tree::new(&["p/a/session.jsonl", "p/shut/session.jsonl", "shut/b/session.jsonl"]);
+        let mode = |mode| {
+            for folder in ["p/shut", "shut"] {
+                fs::set_permissions(tree.at(folder), fs::Permissions::from_mode(mode)).unwrap();
+            }
+        };
+        mode(0o000);
+        let walk = Walk::new(tree.path());
+        let superuser = fs::read_dir(tree.at("shut")).is_ok();
+        mode(0o700);
+        let walk = walk.unwrap();
+        if superuser {
+            eprintln!("skipped: the superuser can read every folder");
+            return;
+        }
+        assert_eq!(walk.sessions.iter().map(|s| text(&s.path, &tree)).collect::<Vec<_>>(), ["p/a"]);
+        let expected = [("p/shut", "PermissionDenied"), ("shut", "PermissionDenied")];
+        assert_eq!(passed_over(&walk, &tree), expected.map(|(path, why)| (path.into(), why.into())));
+    }
+
+    #[test]
+    fn both_encodings_in_one_folder() {
+        let tree = Tree::new(&["p/a/session.v3.jsonl", "p/a/session.v4.jsonl.zstd", "p/b/session.v4.jsonl"]);
+        let walk = Walk::new(tree.path()).unwrap();
+        let [a, b] = walk.sessions.as_slice() else { panic!("two sessions") };
+        let error = a.chosen().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::MixedEncodings { other } if other == "session.v3.jsonl"));
+        assert_eq!(error.position().path, Some(tree.at("p/a/session.v4.jsonl.zstd")));
+        assert!(a.is_mixed() && !b.is_mixed());
+        assert_eq!(b.chosen().unwrap().path, tree.at("p/b/session.v4.jsonl"));
+    }
+
+    #[test]
+    fn one_folder_by_its_path() {
+        let tree = Tree::new(&["p/a~002Fb/session.v4.jsonl", "p/none/x"]);
+        let folder = SessionFolder::read(&tree.at("p/a~002Fb")).unwrap();
+        assert_eq!((folder.project.to_str(), folder.id), (Some("p"), Some("a/b".into())));
+        assert_eq!(SessionFolder::read(&tree.at("p/none")).unwrap_err().code(), "not-found");
+        assert_eq!(SessionFolder::read(&tree.at("p/missing")).unwrap_err().class(), crate::Class::NotFound);
+    }
+}
