@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use dshlog_tests::grow::{Plan, fingerprint, grow, grow_home};
-use dshlog_tests::model::{repository, skip};
+use dshlog_tests::model::skip;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -26,7 +26,7 @@ fn main() -> Outcome<()> {
     eprintln!("logs lie in {}", bench.cache.display());
     bench.start()?;
     bench.list()?;
-    for size in bench.sizes() {
+    for &size in bench.sizes() {
         bench.compare(&format!("{} MB", size / 1_000_000), &Plan::bytes(size))?;
     }
     if !bench.quick {
@@ -42,6 +42,14 @@ struct Bench {
     quick: bool,
     runs: u32,
     has_gnu_time: bool,
+}
+
+/// The official reader's time and memory.
+#[derive(serde::Deserialize)]
+struct Answer {
+    ms: f64,
+    #[serde(rename = "rssMB")]
+    rss_mb: Option<u64>,
 }
 
 /// What one command took: the best of several runs.
@@ -99,9 +107,8 @@ impl Bench {
     fn compare(&self, title: &str, plan: &Plan) -> Outcome<()> {
         let log = self.log(plan)?;
         let log = text(&log)?;
-        let plain = self.plain(Path::new(log))?;
-        let size = fs::metadata(&plain)?.len();
-        let plain = text(&plain)?;
+        let unpacked = self.plain(Path::new(log))?;
+        let size = fs::metadata(&unpacked)?.len();
 
         let zstd = self.best(self.runs, Path::new("zstd"), &["-dcq", log])?;
         let read = ["read", log, "--events", "--format", "jsonl", "--no-pager"];
@@ -109,7 +116,10 @@ impl Bench {
             ("`zstd -dc`", Ok(zstd)),
             ("`dshlog verify`", self.best(self.runs, &self.dshlog, &["verify", log])),
             ("`dshlog read --events`", self.best(self.runs, &self.dshlog, &read)),
-            ("`jq -c .seq` on plain text", self.best(self.runs, Path::new("jq"), &["-c", ".seq", plain])),
+            (
+                "`jq -c .seq` on plain text",
+                self.best(self.runs, Path::new("jq"), &["-c", ".seq", text(&unpacked)?]),
+            ),
             ("official reader", self.official(log)),
         ];
         println!("## {title}\n");
@@ -168,13 +178,6 @@ impl Bench {
         let Some(oracle) = std::env::var_os("DSHLOG_ORACLE") else {
             return Err("DSHLOG_ORACLE names no program".into());
         };
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Answer {
-            ms: f64,
-            #[serde(rename = "rssMB")]
-            rss_mb: Option<u64>,
-        }
         let mut best: Option<Took> = None;
         for _ in 0..self.runs.min(3) {
             let output = Command::new(&oracle).arg("time").arg(log).stderr(Stdio::inherit()).output()?;

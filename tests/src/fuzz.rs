@@ -39,6 +39,10 @@ pub const TARGETS: [Target; 3] = [
 ];
 
 /// A log file of any generation and encoding, which the first byte says: see [`container`].
+///
+/// # Panics
+///
+/// When something does not hold that holds for all inputs; so do the others.
 pub fn frames(data: &[u8]) {
     let Some((&first, log)) = data.split_first() else { return };
     let (generation, encoding) = container(first);
@@ -78,6 +82,10 @@ pub fn container_byte(generation: Generation, encoding: Encoding) -> u8 {
 }
 
 /// One row: parsed, printed, and through everything that looks at a row alone.
+///
+/// # Panics
+///
+/// As [`frames`].
 pub fn rows(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut tape = Tape::new();
@@ -127,6 +135,10 @@ fn printed(value: Js<'_>) -> String {
 }
 
 /// The plain text of a V4 log, through reader, checker and history.
+///
+/// # Panics
+///
+/// As [`frames`].
 pub fn events(data: &[u8]) {
     let Ok(whole) = Whole::read(data) else { return };
     if whole.is_valid {

@@ -133,8 +133,8 @@ pub fn grow(home: &Path, plan: &Plan) -> io::Result<Grown> {
     while !frames.is_enough(plan.until) {
         turns.next(&mut frames)?;
     }
-    let (plain, count) = frames.finish()?;
-    Ok(Grown { log, events: turns.events(), turns: turns.count(), plain, frames: count })
+    let (bytes, count) = frames.finish()?;
+    Ok(Grown { log, events: turns.events(), turns: turns.count(), plain: bytes, frames: count })
 }
 
 /// A name for what this generator writes: another one when it writes other logs, so that old ones are not taken for new.
