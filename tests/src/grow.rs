@@ -12,7 +12,7 @@ use std::io::{self, BufWriter};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use crate::model::Corpora;
+use crate::model::{Corpora, sha256_hex};
 use crate::text::Rng;
 
 mod frames;
@@ -133,8 +133,23 @@ pub fn grow(home: &Path, plan: &Plan) -> io::Result<Grown> {
     while !frames.is_enough(plan.until) {
         turns.next(&mut frames)?;
     }
-    let (plain, count) = frames.finish()?;
-    Ok(Grown { log, events: turns.events(), turns: turns.count(), plain, frames: count })
+    let (bytes, count) = frames.finish()?;
+    Ok(Grown { log, events: turns.events(), turns: turns.count(), plain: bytes, frames: count })
+}
+
+/// A name for what this generator writes: another one when it writes other logs, so that old ones are not taken for new.
+pub fn fingerprint() -> io::Result<String> {
+    let base = Base::load()?;
+    let mut text = Vec::new();
+    for talk in [Talk::Long, Talk::Short] {
+        let mut frames = Frames::new(&mut text, &Framing::Raw, Rng::new(1))?;
+        let mut turns = Turns::new(&base, String::new(), Rng::new(1), talk);
+        while !frames.is_enough(Until::Bytes(1_000_000)) {
+            turns.next(&mut frames)?;
+        }
+        frames.finish()?;
+    }
+    Ok(sha256_hex(&text)[..12].to_owned())
 }
 
 /// A home of `sessions` small logs, each with a few short turns, for listing.

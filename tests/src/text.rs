@@ -3,6 +3,8 @@
 //! No meaning, but the statistics matter: frequent and rare words, some Chinese and emoji, code with its indentation. Random bytes or
 //! one repeated sentence would make every measurement of compression and parsing a lie.
 
+use std::fmt::Write as _;
+
 /// Pseudo-random numbers (`SplitMix64`): the same seed gives the same log on every machine and in every release.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -127,7 +129,11 @@ impl Words {
                 out.push_str(if rng.once_in(9) { ", " } else { " " });
             }
             match rng.below(30) {
-                0 => out.push_str(&format!("`{}`", self.path(rng))),
+                0 => {
+                    out.push('`');
+                    out.push_str(&self.path(rng));
+                    out.push('`');
+                }
                 1 => out.push_str(&rng.below(100_000).to_string()),
                 2 => out.push_str("\"quoted\""),
                 _ => self.word(rng, out),
@@ -209,7 +215,10 @@ pub fn escape(out: &mut String, c: char) {
         '\r' => out.push_str("\\r"),
         '\u{8}' => out.push_str("\\b"),
         '\u{c}' => out.push_str("\\f"),
-        c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+        c if c < ' ' => {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        }
         c => out.push(c),
     }
 }

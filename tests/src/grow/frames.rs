@@ -12,7 +12,7 @@ use crate::text::Rng;
 pub(super) struct Frames<W> {
     file: W,
     plain: u64,
-    frames: u64,
+    count: u64,
     zstd: Option<Zstd>,
 }
 
@@ -37,7 +37,7 @@ impl<W: Write> Frames<W> {
                 Some(Zstd { encoder, rows: rows.clone(), rng, batch: Vec::new(), missing: 1, packed })
             }
         };
-        Ok(Frames { file, plain: 0, frames: 0, zstd })
+        Ok(Frames { file, plain: 0, count: 0, zstd })
     }
 
     /// Append one line, with its line end.
@@ -48,7 +48,7 @@ impl<W: Write> Frames<W> {
         zstd.missing -= 1;
         if zstd.missing == 0 {
             zstd.append(&mut self.file)?;
-            self.frames += 1;
+            self.count += 1;
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl<W: Write> Frames<W> {
     pub(super) fn is_enough(&self, until: Until) -> bool {
         match until {
             Until::Bytes(bytes) => self.plain >= bytes,
-            Until::Frames(frames) => self.frames >= frames,
+            Until::Frames(frames) => self.count >= frames,
         }
     }
 
@@ -66,10 +66,10 @@ impl<W: Write> Frames<W> {
             && !zstd.batch.is_empty()
         {
             zstd.append(&mut self.file)?;
-            self.frames += 1;
+            self.count += 1;
         }
         self.file.flush()?;
-        Ok((self.plain, self.frames))
+        Ok((self.plain, self.count))
     }
 }
 

@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use dshlog_codec::check::Checker;
 use dshlog_codec::json::{Doc, Js, Kind};
+use dshlog_codec::read::{Limits, LogFile};
 
 use super::*;
 
@@ -60,6 +62,23 @@ fn seqs_are_dense_and_turns_counted() {
         }
     }
     assert!(turn > 50, "{turn}");
+}
+
+#[test]
+fn grown_logs_pass_all_checks() {
+    for plan in [Plan::bytes(3_000_000), Plan::frames(8_000), Plan::bytes(400_000).raw()] {
+        let home = tempfile::tempdir().unwrap();
+        let grown = grow(home.path(), &plan).unwrap();
+        let mut reader = LogFile::open(&grown.log).unwrap().read(&Limits::default()).unwrap();
+        let mut checker = Checker::new(reader.header());
+        while let Some(event) = reader.next_event().unwrap() {
+            checker.see(&event);
+        }
+        let end = reader.end().unwrap();
+        assert_eq!((end.events, end.torn, end.issue.is_none()), (grown.events, None, true));
+        let verdict = checker.finish(end.cut);
+        assert!(verdict.storage.is_none() && verdict.session.is_none(), "{verdict:?}");
+    }
 }
 
 /// Objects at any depth have members that the real logs have there, in that order.

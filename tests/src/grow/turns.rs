@@ -227,11 +227,11 @@ impl<'a> Turns<'a> {
         self.time += self.rng.between(1_000, 9_000);
 
         let (summary, items, tokens) = (self.seq, shadowed.len(), shadowed.len() * 900);
-        let list = shadowed.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let seqs = shadowed.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let text = quote(&format!("## Summary\n{}", self.words.prose(&mut self.rng, 2_000)));
         let block = format!(r#"{{"type":"text","text":{text}}}"#);
         let span = format!(
-            r#""shadowedRange":{{"start":{first},"end":{last}}},"shadowedSeqs":[{list}],"shadowedTokenCount":{tokens}"#
+            r#""shadowedRange":{{"start":{first},"end":{last}}},"shadowedSeqs":[{seqs}],"shadowedTokenCount":{tokens}"#
         );
         let model = r#""provider":"deepseek-official","model":"deepseek-flash","maxTokens":65536"#;
         let usage = r#""usage":{"inputTokens":170,"outputTokens":14,"totalTokens":184}"#;
@@ -248,7 +248,7 @@ impl<'a> Turns<'a> {
         let checkpoint =
             format!(r#"{{"content":{content},"source":{source},"role":"user","id":"{}"}}"#, self.rng.uuid());
         let replaces = format!(
-            r#","sourceEventSeqs":[{start},{summary},{list}],"surfaceOp":{{"op":"replace","startSeq":{first},"endSeq":{last}}}"#
+            r#","sourceEventSeqs":[{start},{summary},{seqs}],"surfaceOp":{{"op":"replace","startSeq":{first},"endSeq":{last}}}"#
         );
         self.event(out, "user/message", &checkpoint, &replaces)?;
         self.event(out, "compaction/end", &format!(r#"{{{ids},"turn":null}}"#), "")?;

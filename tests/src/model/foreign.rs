@@ -13,8 +13,8 @@ use super::{Answer, Entry, Restored, Status, Stored, Torn, json};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Log {
-    #[serde(alias = "path")]
-    log: String,
+    #[serde(rename = "log", alias = "path")]
+    file: String,
     expected: Option<String>,
     #[serde(alias = "events")]
     event_count: Option<u64>,
@@ -84,7 +84,8 @@ struct OldManifest {
 #[derive(Deserialize)]
 struct OldLog {
     case: String,
-    log: Option<String>,
+    #[serde(rename = "log")]
+    file: Option<String>,
     expected: Option<String>,
 }
 
@@ -147,7 +148,7 @@ fn real(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
             } else {
                 refused(info.refusal, info.reason)
             };
-            entries.push(entry(&format!("real/{}", case.dir), dir, &case.dir, &log.log, status, None));
+            entries.push(entry(&format!("real/{}", case.dir), dir, &case.dir, &log.file, status, None));
         }
     }
     for variant in manifest.broken {
@@ -172,7 +173,7 @@ fn old(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
     let manifest: OldManifest = json(&dir.join("manifest.json"))?;
     for log in &manifest.logs {
         // Entries without a log are databases of another store.
-        let (Some(path), Some(expected)) = (&log.log, &log.expected) else { continue };
+        let (Some(path), Some(expected)) = (&log.file, &log.expected) else { continue };
         let info: OldInfo = json(&dir.join(&log.case).join(expected).join("info.json"))?;
         let status = match info.current.refusal {
             Some(refusal) if refusal.kind == "identity-mismatch" => {
@@ -205,7 +206,7 @@ fn wire(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
         for log in &case.logs {
             // Of V3 logs the count is known before the migration only.
             let status = Status::Restored(Restored {
-                events: log.event_count.filter(|_| log.log.contains(".v4.")),
+                events: log.event_count.filter(|_| log.file.contains(".v4.")),
                 cut: log.inherited_event_count.unwrap_or_default(),
                 torn: None,
                 current: None,
@@ -217,7 +218,7 @@ fn wire(dir: &Path, entries: &mut Vec<Entry>) -> io::Result<()> {
                 &format!("wire/{}", case.dir),
                 dir,
                 &case.dir,
-                &log.log,
+                &log.file,
                 status,
                 Some(stored),
             ));
@@ -246,11 +247,12 @@ fn hash_only(sha256: Option<String>) -> Option<Answer> {
 fn entry(case: &str, dir: &Path, folder: &str, log: &str, status: Status, stored: Option<Stored>) -> Entry {
     let name = log.rsplit('/').next().unwrap_or(log);
     let number = name.strip_prefix("session.v").and_then(|rest| rest.split('.').next()?.parse().ok());
+    let is_zstd = Path::new(name).extension().is_some_and(|extension| extension == "zstd");
     Entry {
         case: case.to_owned(),
         log: dir.join(folder).join(log),
         generation: Generation(number.unwrap_or(0)),
-        encoding: if name.ends_with(".zstd") { Encoding::Zstd } else { Encoding::Raw },
+        encoding: if is_zstd { Encoding::Zstd } else { Encoding::Raw },
         status,
         stored,
     }
