@@ -96,7 +96,10 @@ pub(crate) fn clip_start(text: &str, columns: usize) -> Cow<'_, str> {
 /// a word; what follows a break is indented like the line itself.
 pub(crate) fn wrap(line: &str, columns: usize) -> Wrap<'_> {
     let indent = line.len() - line.trim_start_matches(' ').len();
-    Wrap { rest: Some(line), columns: columns.max(2), indent: indent.min(columns / 2), first: true }
+    let columns = columns.max(2);
+    // A wide character must fit behind it.
+    let indent = indent.min(columns / 2).min(columns - 2);
+    Wrap { rest: Some(line), columns, indent, first: true }
 }
 
 /// Iterator of [`wrap`]: blanks to put before the row, and the row.
@@ -158,8 +161,30 @@ impl<'a> Iterator for Wrap<'a> {
 fn is_closing(grapheme: &str) -> bool {
     matches!(
         grapheme,
-        "。" | "、" | "，" | "．" | "！" | "？" | "：" | "；" | "）" | "」" | "』" | "】" | "》" | "〉" | "”" | "’"
-            | "," | "." | "!" | "?" | ":" | ";" | ")" | "]" | "}"
+        "。" | "、"
+            | "，"
+            | "．"
+            | "！"
+            | "？"
+            | "："
+            | "；"
+            | "）"
+            | "」"
+            | "』"
+            | "】"
+            | "》"
+            | "〉"
+            | "”"
+            | "’"
+            | ","
+            | "."
+            | "!"
+            | "?"
+            | ":"
+            | ";"
+            | ")"
+            | "]"
+            | "}"
     )
 }
 
@@ -216,9 +241,13 @@ mod tests {
 
     #[test]
     fn clipping_counts_columns() {
-        for (text, columns, expected) in
-            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("你好世界", 5, "你好…"), ("你好世界", 4, "你…"), ("ab cd", 4, "ab…")]
-        {
+        for (text, columns, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("你好世界", 5, "你好…"),
+            ("你好世界", 4, "你…"),
+            ("ab cd", 4, "ab…"),
+        ] {
             assert_eq!(clip(text, columns), expected, "{text:?}");
         }
         assert_eq!(clip_start("/tmp/ws/project", 9), "…/project");

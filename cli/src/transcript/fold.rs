@@ -194,15 +194,18 @@ impl Fold {
         self.give_up_calls();
         let turn = self.turn.take().unwrap_or_default();
         let (mood, outcome) = turn_outcome(event.member("reason"));
-        self.push(event, Body::TurnEnd(Box::new(TurnEnd {
-            mood,
-            outcome,
-            requests: turn.requests,
-            retries: turn.retries,
-            tools: (turn.tools, turn.failed),
-            usage: turn.meter.total(),
-            millis: event.time.0.saturating_sub(turn.start),
-        })));
+        self.push(
+            event,
+            Body::TurnEnd(Box::new(TurnEnd {
+                mood,
+                outcome,
+                requests: turn.requests,
+                retries: turn.retries,
+                tools: (turn.tools, turn.failed),
+                usage: turn.meter.total(),
+                millis: event.time.0.saturating_sub(turn.start),
+            })),
+        );
     }
 
     fn system(&mut self, event: &Event<'_>) {
@@ -233,19 +236,18 @@ impl Fold {
             return self.tell_context(event, &source, detail, Some(content.text));
         }
         let who = if source == "user" { Who::You } else { Who::Harness(source) };
-        self.push(event, Body::Said(Said {
-            who,
-            text: content.text,
-            attached: content.attached,
-            interrupted: false,
-        }));
+        self.push(
+            event,
+            Body::Said(Said { who, text: content.text, attached: content.attached, interrupted: false }),
+        );
     }
 
     fn assistant(&mut self, event: &Event<'_>) {
         self.give_up_calls();
         self.settled(event);
         // V1 and V2 keep the blocks in the payload itself.
-        let blocks = event.member("message").map_or(event.member("content"), |message| message.get("content"));
+        let blocks =
+            event.member("message").map_or(event.member("content"), |message| message.get("content"));
         for block in blocks.into_iter().flat_map(Js::elements) {
             if block.get("type").is_some_and(|kind| kind.is("reasoning")) {
                 let reasoning = text_or_empty(Some(block), "text");
@@ -257,12 +259,15 @@ impl Fold {
         let content = content(blocks);
         let interrupted = event.member("interrupted").is_some_and(Js::is_true);
         if !content.text.is_empty() || !content.attached.is_empty() || interrupted {
-            self.push(event, Body::Said(Said {
-                who: Who::Agent,
-                text: content.text,
-                attached: content.attached,
-                interrupted,
-            }));
+            self.push(
+                event,
+                Body::Said(Said {
+                    who: Who::Agent,
+                    text: content.text,
+                    attached: content.attached,
+                    interrupted,
+                }),
+            );
         }
     }
 
@@ -302,7 +307,14 @@ impl Fold {
         let run = started(text_or_empty(event.data, "name"), event.member("arguments"), self.full);
         let id = text_or_empty(event.data, "callId");
         if !self.hidden {
-            self.calls.push(Pending { id, seq: event.seq.0, time: event.time.0, run, announced: false, inner: Vec::new() });
+            self.calls.push(Pending {
+                id,
+                seq: event.seq.0,
+                time: event.time.0,
+                run,
+                announced: false,
+                inner: Vec::new(),
+            });
         }
     }
 
@@ -391,8 +403,12 @@ impl Fold {
             units::count(tools as u64, "tool"),
         ];
         let before = self.model.replace(now.clone()).unwrap_or_default();
-        let changed: Vec<String> =
-            now.into_iter().zip(before).filter(|(now, before)| now != before && !now.is_empty()).map(|(now, _)| now).collect();
+        let changed: Vec<String> = now
+            .into_iter()
+            .zip(before)
+            .filter(|(now, before)| now != before && !now.is_empty())
+            .map(|(now, _)| now)
+            .collect();
         if !changed.is_empty() {
             self.tell_context(event, &changed.join(", "), String::new(), None);
         }
@@ -401,7 +417,8 @@ impl Fold {
     fn setting(&mut self, event: &Event<'_>, name: &str, member: &str) {
         let value = text_or_empty(event.data, member);
         // A preset of permissions is most often named after the mode that it sets.
-        if self.context.last().is_some_and(|(_, _, item)| item.name == "permissions" && item.detail == value) {
+        if self.context.last().is_some_and(|(_, _, item)| item.name == "permissions" && item.detail == value)
+        {
             return;
         }
         self.tell_context(event, name, value, None);
@@ -417,14 +434,18 @@ impl Fold {
         let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let start = clamp(count(event.data, "start").unwrap_or(0)).min(list.len());
         let removed = clamp(count(event.data, "removedCount").unwrap_or(0)).min(list.len() - start);
-        let inserted = event.member("inserted").into_iter().flat_map(Js::elements).map(|message| {
-            one_line(&content(message.get("content")).text).chars().take(200).collect()
-        });
+        let inserted = event
+            .member("inserted")
+            .into_iter()
+            .flat_map(Js::elements)
+            .map(|message| one_line(&content(message.get("content")).text).chars().take(200).collect());
         list.splice(start..start + removed, inserted);
     }
 
     fn command(&mut self, event: &Event<'_>) {
-        let args = text(event.data, "args").filter(|args| !args.trim().is_empty()).map(|args| format!(" {}", args.trim()));
+        let args = text(event.data, "args")
+            .filter(|args| !args.trim().is_empty())
+            .map(|args| format!(" {}", args.trim()));
         let text = format!("/{}{}", text_or_empty(event.data, "name"), args.unwrap_or_default());
         let who = match text_or_empty(event.member("source"), "kind").as_str() {
             "user" | "" => Who::You,
@@ -435,12 +456,15 @@ impl Fold {
 
     fn compaction(&mut self, event: &Event<'_>) {
         let range = event.member("shadowedRange");
-        self.push(event, Body::Compacted(Compacted {
-            messages: event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count() as u64),
-            tokens: count(event.data, "shadowedTokenCount"),
-            range: count(range, "start").zip(count(range, "end")),
-            summary: content(event.member("summary")).text,
-        }));
+        self.push(
+            event,
+            Body::Compacted(Compacted {
+                messages: event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count() as u64),
+                tokens: count(event.data, "shadowedTokenCount"),
+                range: count(range, "start").zip(count(range, "end")),
+                summary: content(event.member("summary")).text,
+            }),
+        );
     }
 
     fn seam(&mut self, event: &Event<'_>) {
@@ -479,11 +503,7 @@ impl Fold {
                 self.last_failure.clear();
             }
             // A job of a call that still runs is that call.
-            "job" => {
-                if self.holder(event, "rootCallId").is_some() {
-                    return;
-                }
-            }
+            "job" if self.holder(event, "rootCallId").is_some() => return,
             "approval" | "child" | "workflow" | "agent" | "present" | "cwd" | "goal" | "plan" | "hook" => {
                 if let Some(call) = self.holder(event, "callId") {
                     return inside(call, note, full);

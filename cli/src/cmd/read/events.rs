@@ -75,12 +75,21 @@ impl Printer {
     }
 
     /// The header line, of the current format or of the stored one; people have `--header` for it.
-    pub(super) fn header(&mut self, out: &mut dyn Write, header: &Header, as_stored: bool) -> Result<(), Failure> {
+    pub(super) fn header(
+        &mut self,
+        out: &mut dyn Write,
+        header: &Header,
+        as_stored: bool,
+    ) -> Result<(), Failure> {
         if self.format == Format::Text {
             return Ok(());
         }
         self.buffer.clear();
-        if as_stored { header.print(&mut self.buffer) } else { header.to_current().print(&mut self.buffer) }
+        if as_stored {
+            header.print(&mut self.buffer);
+        } else {
+            header.to_current().print(&mut self.buffer);
+        }
         self.buffer.push(b'\n');
         Ok(out.write_all(&self.buffer)?)
     }
@@ -99,13 +108,15 @@ impl Printer {
         }
         let time = units::moment(event.time.0, &self.zone, "%H:%M:%S%.3f");
         let kind = event.kind.to_lossy();
-        let line = Line::of(Role::Dim, &format!("{:>7}  {time}  ", event.seq.0)).with(Role::Strong, &format!("{kind:<20}"));
+        let line = Line::of(Role::Dim, &format!("{:>7}  {time}  ", event.seq.0))
+            .with(Role::Strong, &format!("{kind:<20}"));
         let room = self.width.saturating_sub(line.width() + 2);
         // More bytes than columns can only be cut.
         let raw = event.data.map_or("", |data| data.raw());
         let end = (0..=raw.len().min(room * 4)).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
         let data = clip(&raw[..end], room).into_owned();
-        Page::new(out, self.width, self.color, false).line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
+        Page::new(out, self.width, self.color, false)
+            .line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
         Ok(())
     }
 
