@@ -258,7 +258,6 @@ fn print_members(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use dshlog_codec::Place;
 

@@ -21,6 +21,9 @@ pub(crate) enum EndSeed {
     Soft,
 }
 
+/// A check on an event; what it says is which rule is broken.
+type EventCheck = fn(&Event<'_>) -> Result<(), &'static str>;
+
 /// The row rules of one generation.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "a table of differences; each column is one yes or no")]
@@ -36,7 +39,7 @@ pub(crate) struct Rules {
     /// Admission also looks at rows behind a line that is not JSON.
     pub(crate) admit_behind_syntax: bool,
     /// A row that passed the shape and has the next seq can still be damage.
-    pub(crate) check_event: Option<fn(&Event<'_>) -> Result<(), &'static str>>,
+    pub(crate) check_event: Option<EventCheck>,
     /// Damage in a complete frame is a torn tail, as long as no `turn/end` follows.
     pub(crate) tail_in_frames: bool,
     /// A `turn/end` of bad shape is damage like any other row.

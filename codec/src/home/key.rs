@@ -86,7 +86,6 @@ fn push_unit(text: &mut String, unit: u16) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
 mod tests {
     use super::*;
     use crate::json::{Doc, Js};

@@ -106,7 +106,6 @@ fn is_lower_hex(text: &str, len: usize) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
 mod tests {
     use super::*;
     use crate::json::Doc;

@@ -226,7 +226,6 @@ pub fn official_refusals(walk: &Walk, session: &SessionFolder, encoding: Encodin
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
 mod tests {
     use super::*;
     use crate::header::CwdRule;

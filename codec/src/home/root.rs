@@ -113,7 +113,6 @@ fn is_blank(value: &OsStr) -> bool {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
 mod tests {
     use super::*;
 

@@ -146,7 +146,6 @@ fn latest(back: usize, sessions: &[SessionFolder]) -> Result<&SessionFolder, Sel
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test may stop")]
 mod tests {
     use super::*;
     use crate::home::testing::Tree;

@@ -1,7 +1,5 @@
 //! Folders for the tests beside this file.
 
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

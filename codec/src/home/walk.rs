@@ -327,7 +327,7 @@ impl GenerationFile {
 }
 
 #[cfg(all(test, unix))]
-#[expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop and speak")]
+#[expect(clippy::print_stderr, reason = "a test may speak")]
 mod tests {
     use super::*;
     use crate::home::testing::Tree;

@@ -12,6 +12,7 @@ mod number;
 mod print;
 mod string;
 mod tape;
+mod tree;
 mod value;
 
 pub use equal::{Digest, deep_digest, deep_digest_blanking};
@@ -20,4 +21,5 @@ pub(crate) use print::ordered_members;
 pub use print::{is_canonical, print, print_str, print_string};
 pub use string::{JsStr, JsString};
 pub use tape::{JsonError, Kind, Tape};
+pub use tree::{Fields, Tree};
 pub use value::{Doc, Elements, Js, Members};

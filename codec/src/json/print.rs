@@ -180,7 +180,7 @@ fn print_units(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(rest);
 }
 
-/// True when [`print`] would give exactly the text that was read, so that nothing needs printing.
+/// True when [`print()`] would give exactly the text that was read, so that nothing needs printing.
 pub fn is_canonical(value: Js<'_>) -> bool {
     if value.tape.spaced {
         return false;

@@ -28,7 +28,6 @@ fn print_integer(out: &mut Vec<u8>, integer: impl Display) {
 
 #[cfg(test)]
 mod vectors {
-    #![expect(clippy::unwrap_used, reason = "a vector that cannot be read fails its test")]
 
     use crate::json::{Doc, Js, print};
 

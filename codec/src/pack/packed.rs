@@ -266,7 +266,6 @@ impl<'a> Packable<'a> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use proptest::prelude::*;
 

@@ -170,7 +170,6 @@ fn pair(value: Js<'_>) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use std::collections::HashSet;
 

@@ -287,7 +287,6 @@ impl OpenRun {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use proptest::prelude::*;
 
