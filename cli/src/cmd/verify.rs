@@ -116,19 +116,18 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
 }
 
 fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
+    let before = work.len();
     for session in walk.sessions.iter().filter(|session| session.is_listed()) {
         push(session, Some(&walk.root), work);
     }
     for passed in &walk.passed_over {
         tracing::debug!(path = %passed.path.display(), why = ?passed.why, "passed over");
     }
-    let strays = walk.passed_over.len();
-    if strays > 0 {
-        ctx.note(format!(
-            "passed over {} that {} no session",
-            units::count(strays as u64, "thing"),
-            if strays == 1 { "is" } else { "are" }
-        ));
+    let strays = walk.passed_over.len() as u64;
+    // A root without sessions is none.
+    if strays > 0 && work.len() > before {
+        let is = if strays == 1 { "is" } else { "are" };
+        ctx.note(format!("passed over {} that {is} no session", units::count(strays, "thing")));
     }
 }
 

@@ -90,7 +90,9 @@ pub(crate) fn broken_table(
     let mut page = Page::new(out, width, color, false);
     for found in broken {
         let rest = Line::of(Role::Plain, "  ");
-        page.text(Line::default(), &rest, Role::Warn, &found.path.display().to_string(), Fold::Whole)?;
+        // Whole, whatever the width: it is to be copied.
+        let path = Line::of(Role::Warn, &found.path.to_string_lossy());
+        Page::new(page.out(), path.width(), color, false).line(path)?;
         page.text(rest.clone(), &rest, Role::Plain, &found.reason, Fold::Whole)?;
     }
     Ok(())

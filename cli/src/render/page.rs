@@ -122,6 +122,11 @@ impl<'w> Page<'w> {
         self.seq = Some(seq);
     }
 
+    /// Where it goes, for a line that keeps to no width.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
     /// Hand over what is buffered.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()

@@ -73,6 +73,8 @@ pub(crate) struct Transcript<'w> {
     started: bool,
     /// A turn or the head has ended, and no blank line stands behind it yet.
     between: bool,
+    /// A seam has just been drawn; the rule of a turn goes right below it.
+    at_seam: bool,
     title: String,
 }
 
@@ -90,6 +92,7 @@ impl<'w> Transcript<'w> {
             day: String::new(),
             started: false,
             between: false,
+            at_seam: false,
             title: String::new(),
         }
     }
@@ -157,6 +160,13 @@ impl<'w> Transcript<'w> {
             self.page.blank()?;
         }
         self.page.mark(entry.seq);
+        let done = self.body(entry);
+        self.at_seam = matches!(entry.body, Body::Seam(_));
+        self.started = true;
+        done
+    }
+
+    fn body(&mut self, entry: &Entry) -> io::Result<()> {
         match &entry.body {
             Body::TurnStart(turn) => self.turn_start(*turn, entry),
             Body::Said(said) => self.said(said),
@@ -182,8 +192,9 @@ impl<'w> Transcript<'w> {
     }
 
     fn turn_start(&mut self, turn: u64, entry: &Entry) -> io::Result<()> {
-        self.gap()?;
-        self.started = true;
+        if !self.at_seam {
+            self.gap()?;
+        }
         self.speaker.clear();
         let time = self.clock(entry.time);
         self.page.rule(Line::of(Role::Strong, &format!("turn {turn}")), Line::of(Role::Dim, &time))
@@ -493,6 +504,9 @@ impl<'w> Transcript<'w> {
             &one_line(&end.outcome),
             Fold::Head(4),
         )?;
+        if right.width() <= self.page.width() {
+            return self.page.sides(Line::default(), right);
+        }
         self.page.text(rest.clone(), &rest, Role::Dim, &words.join(" · "), Fold::Whole)
     }
 

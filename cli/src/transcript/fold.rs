@@ -57,7 +57,7 @@ pub(crate) struct Fold {
     last_time: Option<i64>,
     last_failure: String,
     /// A failed attempt: told when it turns out not to be the end of its turn, which says the same.
-    held: Option<Entry>,
+    held: Option<(Entry, Option<String>)>,
     out: Vec<Entry>,
 }
 
@@ -133,7 +133,7 @@ impl Fold {
         let waiting: Vec<String> = self.calls.iter().map(|call| call.run.name.clone()).collect();
         self.give_up_calls();
         self.flush_context();
-        self.out.extend(self.held.take());
+        self.out.extend(self.held.take().map(|(entry, _)| entry));
         let mut note = |label, text| {
             self.out.push(Entry { seq, time, body: Body::Note(Note { label, mood: Mood::Warn, text }) });
         };
@@ -158,10 +158,20 @@ impl Fold {
         if !matches!(body, Body::TurnStart(_) | Body::Said(Said { who: Who::You, .. })) {
             self.flush_context();
         }
-        if let Some(held) = self.held.take() {
-            let is_told = matches!(&body, Body::TurnEnd(end) if end.outcome.ends_with(&self.last_failure));
-            if !is_told {
-                self.out.push(held);
+        if let Some((mut held, said)) = self.held.take() {
+            let why_follows =
+                matches!(&body, Body::TurnEnd(end) if end.outcome.ends_with(&self.last_failure));
+            match (why_follows, said) {
+                (false, _) => self.out.push(held),
+                (true, None) => {}
+                (true, Some(said)) => {
+                    held.body = Body::Note(Note {
+                        label: "attempt",
+                        mood: Mood::Bad,
+                        text: format!("failed {said}"),
+                    });
+                    self.out.push(held);
+                }
             }
         }
         if !self.hidden {
@@ -274,10 +284,7 @@ impl Fold {
     fn attempt(&mut self, event: &Event<'_>) {
         self.settled(event);
         let attempt = attempt(event.member("stream"));
-        let after = match one_line(&attempt.text) {
-            text if text.is_empty() => String::new(),
-            text => format!(", after “{text}”"),
-        };
+        let after = one_line(&attempt.text);
         let (mood, why) = match attempt.failure {
             Some(failure) => {
                 self.last_failure.clone_from(&failure);
@@ -286,14 +293,15 @@ impl Fold {
             None if attempt.aborted => (Mood::Warn, "cancelled".to_owned()),
             None => (Mood::Warn, "no message".to_owned()),
         };
-        let body = Body::Note(Note { label: "attempt", mood, text: format!("{why}{after}") });
-        if mood == Mood::Bad && after.is_empty() && !self.hidden {
-            self.flush_context();
-            self.out.extend(self.held.take());
-            self.held = Some(Entry { seq: event.seq.0, time: event.time.0, body });
-        } else {
-            self.push(event, body);
+        let said = (!after.is_empty()).then(|| format!("after “{after}”"));
+        let text = said.as_ref().map_or_else(|| why.clone(), |said| format!("{why}, {said}"));
+        let body = Body::Note(Note { label: "attempt", mood, text });
+        if mood != Mood::Bad || self.hidden {
+            return self.push(event, body);
         }
+        self.flush_context();
+        self.out.extend(self.held.take().map(|(entry, _)| entry));
+        self.held = Some((Entry { seq: event.seq.0, time: event.time.0, body }, said));
     }
 
     fn settled(&mut self, event: &Event<'_>) {
@@ -417,8 +425,9 @@ impl Fold {
     fn setting(&mut self, event: &Event<'_>, name: &str, member: &str) {
         let value = text_or_empty(event.data, member);
         // A preset of permissions is most often named after the mode that it sets.
-        if self.context.last().is_some_and(|(_, _, item)| item.name == "permissions" && item.detail == value)
-        {
+        let is_pair =
+            |other: &str| matches!((name, other), ("permissions", "sandbox") | ("sandbox", "permissions"));
+        if self.context.iter().any(|(_, _, item)| is_pair(&item.name) && item.detail == value) {
             return;
         }
         self.tell_context(event, name, value, None);

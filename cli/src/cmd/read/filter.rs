@@ -68,8 +68,12 @@ impl Filter {
             && self.types.as_ref().is_none_or(|types| types.is_match(&*event.kind.to_lossy()))
     }
 
-    /// What was asked for and is not in the log of `events` events.
-    pub(super) fn missed(&self, events: u64) -> Option<String> {
+    /// Refuse what was asked for and is not in the log, which has `events` events and was shown to [`Filter::see`].
+    pub(super) fn check(&self, events: u64) -> Result<(), Failure> {
+        self.missed(events).map_or(Ok(()), |missed| Err(Failure::usage(missed)))
+    }
+
+    fn missed(&self, events: u64) -> Option<String> {
         if let Some(turn) = self.turn
             && !self.seen_turn
         {

@@ -39,7 +39,7 @@ pub(super) fn run(
     };
     if args.lenient {
         let mut walk = log.walk()?;
-        let mut lenient = Lenient::default();
+        let mut lenient = Lenient::new(args, log);
         let damage = loop {
             match walk.next_event() {
                 Ok(Some(event)) => {
@@ -50,15 +50,13 @@ pub(super) fn run(
                 Err(error) => break Some(error),
             }
         };
-        lenient.tell(ctx, log, damage.as_ref());
+        lenient.tell(ctx, &walk, damage.as_ref());
     } else {
         let mut checked = log.check(see)?;
         checked.session()?;
         tell_end(ctx, &checked);
     }
-    if let Some(missed) = filter.missed(events) {
-        return Err(Failure::usage(missed));
-    }
+    filter.check(events)?;
     if let Some(fault) = fault {
         return Err(Failure::refused(format!("no history: {fault}")));
     }
