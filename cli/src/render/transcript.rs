@@ -537,3 +537,6 @@ fn tokens(usage: Usage) -> Option<String> {
     let cached = usage.cached_percent().map(|percent| format!(" ({percent}% cached)")).unwrap_or_default();
     Some(format!("{} in{cached}, {} out", units::tokens(usage.sent()), units::tokens(usage.output)))
 }
+
+#[cfg(test)]
+mod tests;
