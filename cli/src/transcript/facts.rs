@@ -10,8 +10,10 @@ use crate::render::text::one_line;
 use crate::render::units;
 
 /// Facts that every turn is full of and nobody asks for.
-const PASSED_OVER: [&str; 15] = [
+const PASSED_OVER: [&str; 16] = [
     "agent/inbox/spliced",
+    // V0 and V1: the message itself follows.
+    "assistant/chunk",
     "compaction/start",
     "feedback/message-delete",
     "hook/invoked",
