@@ -222,7 +222,9 @@ pub(crate) struct Read {
 
 /// Check logs by every rule there is
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json")]
+#[command(
+    after_help = "Examples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json"
+)]
 pub(crate) struct Verify {
     /// Logs, folders of sessions, roots or homes [default: the home]
     pub(crate) paths: Vec<PathBuf>,

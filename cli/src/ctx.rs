@@ -26,6 +26,7 @@ pub(crate) struct Environment {
 }
 
 /// Where a command runs.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub(crate) struct Ctx {
     /// Values from the environment.
     pub(crate) environment: Environment,
@@ -33,6 +34,8 @@ pub(crate) struct Ctx {
     pub(crate) terminal: Terminal,
     /// Colours on stdout.
     pub(crate) color: bool,
+    cwd: PathBuf,
+    started: SystemTime,
     home: Option<PathBuf>,
     root: Option<PathBuf>,
     format: Option<Format>,
@@ -60,6 +63,8 @@ impl Ctx {
                 pager: text("DSHLOG_PAGER").or_else(|| text("PAGER")),
                 less: var("LESS").is_some(),
             },
+            cwd: std::env::current_dir().unwrap_or_default(),
+            started: SystemTime::now(),
             home: global.home.clone(),
             root: global.root.clone(),
             terminal,
@@ -75,17 +80,15 @@ impl Ctx {
         }
     }
 
-    /// The working directory.
-    pub(crate) fn cwd(&self) -> Result<PathBuf, Failure> {
-        std::env::current_dir()
-            .map_err(|source| Failure::Io { what: "cannot find the working directory".to_owned(), source })
+    /// The working directory; a lost one is told by the first path that needs it.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
     }
 
     /// The home to look at, by switches and environment.
     pub(crate) fn home(&self) -> Result<Home, dshlog_codec::Error> {
-        let cwd = std::env::current_dir().map_err(|e| dshlog_codec::Error::io("find", Path::new("."), e))?;
         let asked = Asked { home: self.home.as_deref(), root: self.root.as_deref() };
-        Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &cwd })
+        Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &self.cwd })
     }
 
     /// Stdout, or the pager.
@@ -173,9 +176,9 @@ impl Ctx {
         self.zone.get_or_init(TimeZone::system)
     }
 
-    /// Now, in epoch milliseconds.
+    /// When the program began, in epoch milliseconds.
     pub(crate) fn now(&self) -> i64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 

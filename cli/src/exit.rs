@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use dshlog_codec::{Class, Error};
+use dshlog_codec::{Class, Error, ErrorKind};
 
 use crate::ctx::Ctx;
 use crate::hint;
@@ -125,6 +125,9 @@ pub(crate) struct Chain<'a>(pub(crate) &'a Error);
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (ErrorKind::Io { action, source }, Some(path)) = (self.0.kind(), &self.0.position().path) {
+            return write!(f, "cannot {action} {}: {source}", path.display());
+        }
         write!(f, "{}", self.0)?;
         let mut source = std::error::Error::source(self.0);
         while let Some(error) = source {

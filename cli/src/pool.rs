@@ -88,10 +88,15 @@ mod tests {
     fn an_error_of_the_sink_ends_it() {
         let items: Vec<u64> = (0..100).collect();
         let mut count = 0;
-        let done = each(&items, 4, |item| *item, |result| {
-            count += 1;
-            if result == 10 { Err(result) } else { Ok(()) }
-        });
+        let done = each(
+            &items,
+            4,
+            |item| *item,
+            |result| {
+                count += 1;
+                if result == 10 { Err(result) } else { Ok(()) }
+            },
+        );
         assert_eq!((done, count), (Err(10), 11));
     }
 }

@@ -35,7 +35,7 @@ const LISTED: usize = 12;
 
 /// The log that a name stands for.
 pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
-    let cwd = ctx.cwd()?;
+    let cwd = ctx.cwd().to_owned();
     let home = ctx.home();
     // A path needs no home.
     let target = select(OsStr::new(typed), &cwd, || Walk::new(&home.as_ref().map_err(clone_io)?.root));
@@ -44,9 +44,10 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
         Ok(target) => target,
         Err(SelectError::Read(error)) => return Err(error.into()),
         Err(SelectError::Ambiguous { name, candidates }) => {
-            let mut failure = Failure::usage(format!("`{name}` could be any of {} sessions", candidates.len()));
+            let mut failure =
+                Failure::usage(format!("`{name}` could be any of {} sessions", candidates.len()));
             for candidate in candidates.iter().take(LISTED) {
-                failure = failure.hint(format!("{}", shown_name(candidate)));
+                failure = failure.hint(shown_name(candidate));
             }
             if candidates.len() > LISTED {
                 failure = failure.hint(format!("… {} more", candidates.len() - LISTED));
@@ -61,7 +62,9 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
     let chosen = placed(target.log()?, root, &cwd);
     match (&chosen.member, &target) {
         (Some(_), Target::File(_)) => chosen.check_neighbours()?,
-        (None, _) => ctx.note(format!("{} lies in no root of sessions; it is read alone", shown(&chosen.path))),
+        (None, _) => {
+            ctx.note(format!("{} lies in no root of sessions; it is read alone", shown(&chosen.path)));
+        }
         (Some(_), Target::Folder(_)) => {}
     }
     Ok(chosen)
@@ -90,7 +93,7 @@ fn clone_io(error: &Error) -> Error {
 /// The place that a folder on the command line is.
 pub(crate) fn home_at(ctx: &Ctx, place: Option<&Path>) -> Result<Home, Failure> {
     match place {
-        Some(place) => Ok(Home::at(&absolute(&ctx.cwd()?, place))),
+        Some(place) => Ok(Home::at(&absolute(ctx.cwd(), place))),
         None => Ok(ctx.home()?),
     }
 }

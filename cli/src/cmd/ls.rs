@@ -56,7 +56,11 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     })?;
     let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     if args.all {
-        broken.extend(walk.passed_over.iter().map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }));
+        broken.extend(
+            walk.passed_over
+                .iter()
+                .map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }),
+        );
     }
     match format {
         Format::Table => {
@@ -75,7 +79,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
 
 fn columns(args: &Ls) -> Vec<Column> {
     use Column::{
-        Created, Encoding, Events, Generation, Id, Last, Modified, Parent, Project, Size, State, Title, Tokens, Turns,
+        Created, Encoding, Events, Generation, Id, Last, Modified, Parent, Project, Size, State, Title,
+        Tokens, Turns,
     };
     match (args.columns.is_empty(), args.long) {
         (false, _) => args.columns.clone(),
@@ -99,7 +104,9 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Ro
         Placement::Member(member) => Some(member),
         Placement::Stray => None,
     };
-    let header = read_header(&file.path).and_then(|header| identified(member.as_ref(), header)).map_err(|e| fail(&e))?;
+    let header = read_header(&file.path)
+        .and_then(|header| identified(member.as_ref(), header))
+        .map_err(|e| fail(&e))?;
     let mut row = Row {
         path: file.path.clone(),
         encoding: file.encoding,
@@ -231,8 +238,10 @@ fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Ok(time.as_millisecond());
     }
-    let local = text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
+    let local =
+        text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
     local.map(|time| time.timestamp().as_millisecond()).ok_or_else(|| {
-        Failure::usage(format!("`{text}` is no time")).hint("`2026-11-30`, `2026-11-30T12:00`, `3d` and `90m` are")
+        Failure::usage(format!("`{text}` is no time"))
+            .hint("`2026-11-30`, `2026-11-30T12:00`, `3d` and `90m` are")
     })
 }

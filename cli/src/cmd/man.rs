@@ -11,16 +11,14 @@ use crate::exit::{Failure, Outcome};
 pub(crate) fn run(ctx: &mut Ctx, args: &Man) -> Result<Outcome, Failure> {
     let mut program = Args::command();
     program.build();
-    let command = match &args.command {
-        None => program,
-        Some(name) => match program.find_subcommand(name) {
-            Some(command) => command.clone(),
-            None => {
-                let names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
-                return Err(Failure::usage(format!("there is no command `{name}`"))
-                    .hint(format!("there are: {}", names.join(", "))));
-            }
-        },
+    let found = args.command.as_ref().map_or(Some(&program), |name| program.find_subcommand(name));
+    let Some(command) = found.cloned() else {
+        let names: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
+        return Err(Failure::usage(format!(
+            "there is no command `{}`",
+            args.command.as_deref().unwrap_or_default()
+        ))
+        .hint(format!("there are: {}", names.join(", "))));
     };
     let mut roff = Vec::new();
     Page::new(command).render(&mut roff)?;

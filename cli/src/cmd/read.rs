@@ -7,8 +7,8 @@ mod header;
 mod state;
 mod transcript;
 
-use dshlog_codec::check::EventType;
-use dshlog_codec::{Error, Event, Limits};
+use dshlog_codec::check::{Checker, EventType};
+use dshlog_codec::{Error, Event, Limits, LogReader};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
@@ -136,30 +136,44 @@ fn tell_end(ctx: &mut Ctx, checked: &Checked) {
 }
 
 /// What a lenient walk passed: events that the official reader refuses, and the damage it stopped at.
-#[derive(Default)]
 struct Lenient {
     events: u64,
     unknown: u64,
     first_unknown: Option<(u64, String)>,
+    checker: Option<Checker>,
 }
 
 impl Lenient {
+    fn new(args: &Read, log: &Log) -> Self {
+        let checker = (args.lenient && log.is_current()).then(|| Checker::new(&log.header));
+        Lenient { events: 0, unknown: 0, first_unknown: None, checker }
+    }
+
     fn see(&mut self, event: &Event<'_>) {
         self.events += 1;
+        let Some(checker) = &mut self.checker else { return };
+        checker.see(event);
         if !event.ignorable && EventType::of(event.kind).is_none() {
             self.unknown += 1;
             self.first_unknown.get_or_insert_with(|| (event.seq.0, event.kind.to_lossy().into_owned()));
         }
     }
 
-    /// Say it.
-    fn tell(&self, ctx: &mut Ctx, log: &Log, damage: Option<&Error>) {
-        if let (Some((seq, kind)), true) = (&self.first_unknown, log.is_current()) {
+    /// Say it. Rules on the whole log are only judged when `walk` came to its end.
+    fn tell(self, ctx: &mut Ctx, walk: &LogReader, damage: Option<&Error>) {
+        if let Some((seq, kind)) = &self.first_unknown {
             let events = units::count(self.unknown, "unknown required event");
             ctx.warn(format!("read past {events}, the first is `{kind}` at seq {seq}; dsh refuses this log"));
         }
         if let Some(error) = damage {
             ctx.warn(format!("stopped at damage after {}: {error}", units::count(self.events, "event")));
+        }
+        if let (Some(end), Some(checker)) = (walk.end(), self.checker) {
+            let verdict = checker.finish(end.cut);
+            let fault = if self.unknown > 0 { verdict.behind_unknown } else { verdict.storage };
+            if let Some(fault) = fault {
+                ctx.warn(format!("dsh refuses this log: {fault}"));
+            }
         }
     }
 }

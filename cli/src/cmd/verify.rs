@@ -10,8 +10,8 @@ use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
 use crate::render::progress::Progress;
-use crate::render::verify::{Finding, Report, Severity, json, text};
 use crate::render::units;
+use crate::render::verify::{Finding, Report, Severity, json, text};
 use crate::select::{self, Chosen};
 use crate::source::Log;
 
@@ -54,7 +54,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     })?;
     progress.end();
     if work.len() > 1 || unread > 0 {
-        let mut words = format!("{}: {sound} sound, {faulty} with findings", units::count(work.len() as u64, "log"));
+        let mut words =
+            format!("{}: {sound} sound, {faulty} with findings", units::count(work.len() as u64, "log"));
         if unread > 0 {
             words = format!("{words}, {unread} not readable");
         }
@@ -75,7 +76,7 @@ struct Work {
 
 /// The logs that a path leads to.
 fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failure> {
-    let cwd = ctx.cwd()?;
+    let cwd = ctx.cwd().to_owned();
     let metadata = std::fs::metadata(path).map_err(|e| Failure::io("look at", path, e))?;
     if !metadata.is_dir() {
         let home = ctx.home().ok();
@@ -98,8 +99,11 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
     below(ctx, &walk, work);
     if work.len() == before {
         // A project folder: sessions lie right in it.
-        let mut children: Vec<PathBuf> =
-            std::fs::read_dir(&folder).map_err(|e| Failure::io("read", &folder, e))?.flatten().map(|e| e.path()).collect();
+        let mut children: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .map_err(|e| Failure::io("read", &folder, e))?
+            .flatten()
+            .map(|e| e.path())
+            .collect();
         children.sort();
         for session in children.iter().filter_map(|child| SessionFolder::read(child).ok()) {
             push(&session, folder.parent(), work);
@@ -112,22 +116,27 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
 }
 
 fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
+    let before = work.len();
     for session in walk.sessions.iter().filter(|session| session.is_listed()) {
         push(session, Some(&walk.root), work);
     }
     for passed in &walk.passed_over {
         tracing::debug!(path = %passed.path.display(), why = ?passed.why, "passed over");
     }
-    let strays = walk.passed_over.len();
-    if strays > 0 {
-        ctx.note(format!("passed over {} that {} no session", units::count(strays as u64, "thing"), if strays == 1 { "is" } else { "are" }));
+    let strays = walk.passed_over.len() as u64;
+    // A root without sessions is none.
+    if strays > 0 && work.len() > before {
+        let is = if strays == 1 { "is" } else { "are" };
+        ctx.note(format!("passed over {} that {is} no session", units::count(strays, "thing")));
     }
 }
 
 fn push(session: &SessionFolder, root: Option<&Path>, work: &mut Vec<Work>) {
     let (path, refused) = match session.chosen() {
         Ok(file) => (file.path.clone(), None),
-        Err(error) => (session.newest().map_or_else(|| session.path.clone(), |file| file.path.clone()), Some(error)),
+        Err(error) => {
+            (session.newest().map_or_else(|| session.path.clone(), |file| file.path.clone()), Some(error))
+        }
     };
     work.push(Work { chosen: select::placed(&path, root, Path::new("/")), refused });
 }
@@ -156,7 +165,9 @@ fn judge(work: &Work) -> Report {
         Ok(mut checked) => {
             if let Some(verdict) = checked.verdict.take() {
                 let faults = [verdict.storage, verdict.behind_unknown, verdict.session];
-                report.findings.extend(faults.iter().flatten().map(|error| Finding::of(Severity::Error, error)));
+                report
+                    .findings
+                    .extend(faults.iter().flatten().map(|error| Finding::of(Severity::Error, error)));
             } else {
                 report.findings.push(Finding::not_judged(log.generation()));
             }

@@ -81,11 +81,18 @@ pub(crate) fn table(
 }
 
 /// What could not be listed, below the table.
-pub(crate) fn broken_table(broken: &[Broken], out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
+pub(crate) fn broken_table(
+    broken: &[Broken],
+    out: &mut dyn Write,
+    width: usize,
+    color: bool,
+) -> io::Result<()> {
     let mut page = Page::new(out, width, color, false);
     for found in broken {
         let rest = Line::of(Role::Plain, "  ");
-        page.text(Line::default(), &rest, Role::Warn, &found.path.display().to_string(), Fold::Whole)?;
+        // Whole, whatever the width: it is to be copied.
+        let path = Line::of(Role::Warn, &found.path.to_string_lossy());
+        Page::new(page.out(), path.width(), color, false).line(path)?;
         page.text(rest.clone(), &rest, Role::Plain, &found.reason, Fold::Whole)?;
     }
     Ok(())
@@ -126,41 +133,50 @@ impl Show<'_> {
     fn cell(&self, row: &Row, column: Column) -> Cell {
         let header = &row.header;
         let summary = row.summary.as_ref();
-        let count = |number: Option<u64>| Cell::right(Role::Plain, number.map(units::grouped).unwrap_or_default());
+        let count =
+            |number: Option<u64>| Cell::right(Role::Plain, number.map(units::grouped).unwrap_or_default());
         match column {
             Column::Id => Cell::left(Role::Strong, short(&header.id.to_lossy(), self.id_length)),
             Column::Title => {
                 let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
                 Cell::left(Role::Plain, title.unwrap_or_default())
             }
-            Column::Project => {
-                Cell::end(Role::Plain, header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()).unwrap_or_default())
-            }
+            Column::Project => Cell::end(
+                Role::Plain,
+                header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()).unwrap_or_default(),
+            ),
             Column::Created => {
                 Cell::left(Role::Dim, self.time(i64::try_from(header.created_at).unwrap_or(i64::MAX)))
             }
-            Column::Modified => Cell::left(Role::Plain, row.modified.map(|time| self.time(time)).unwrap_or_default()),
+            Column::Modified => {
+                Cell::left(Role::Plain, row.modified.map(|time| self.time(time)).unwrap_or_default())
+            }
             Column::Size => Cell::right(Role::Plain, units::bytes(row.size)),
             Column::Generation => {
-                let names: Vec<String> = row.generations.iter().rev().map(|number| format!("V{number}")).collect();
+                let names: Vec<String> =
+                    row.generations.iter().rev().map(|number| format!("V{number}")).collect();
                 Cell::left(Role::Plain, names.join(" "))
             }
             Column::Encoding => Cell::left(Role::Dim, row.encoding.name()),
             Column::Parent => {
-                let parent = header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
+                let parent =
+                    header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
                 Cell::left(Role::Dim, parent.unwrap_or_default())
             }
             Column::State => Cell::left(Role::Warn, row.state.join(" ")),
-            Column::Last => {
-                Cell::left(Role::Plain, summary.and_then(|s| s.last).map(|time| self.time(time)).unwrap_or_default())
-            }
+            Column::Last => Cell::left(
+                Role::Plain,
+                summary.and_then(|s| s.last).map(|time| self.time(time)).unwrap_or_default(),
+            ),
             Column::Turns => count(summary.map(|summary| summary.turns)),
             Column::Events => count(summary.map(|summary| summary.events)),
             Column::Tokens => {
-                let tokens = summary.map(|s| units::tokens(s.meter.total().sent() + s.meter.total().output)).unwrap_or_default();
+                let tokens = summary
+                    .map(|s| units::tokens(s.meter.total().sent() + s.meter.total().output))
+                    .unwrap_or_default();
                 Cell::right(Role::Plain, tokens)
             }
-            Column::Path => Cell::end(Role::Plain, row.path.display()),
+            Column::Path => Cell::end(Role::Plain, row.path.to_string_lossy()),
         }
     }
 }
@@ -181,7 +197,9 @@ fn short(id: &str, length: usize) -> String {
 /// The document `dshlog.listed/1`.
 pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
     let header = &row.header;
-    let text = |value: &Option<dshlog_codec::json::JsString>| value.as_ref().map(|text| text.to_lossy().into_owned());
+    let text = |value: &Option<dshlog_codec::json::JsString>| {
+        value.as_ref().map(|text| text.to_lossy().into_owned())
+    };
     let mut document = Object::new("dshlog.listed/1");
     document.text("id", &header.id.to_lossy());
     document.path("path", Some(&row.path));

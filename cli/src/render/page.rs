@@ -122,6 +122,11 @@ impl<'w> Page<'w> {
         self.seq = Some(seq);
     }
 
+    /// Where it goes, for a line that keeps to no width.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
     /// Hand over what is buffered.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
@@ -191,7 +196,11 @@ impl<'w> Page<'w> {
         if left.width + gap + right.width > width {
             let indent = " ".repeat(width.saturating_sub(right.width));
             self.line(left)?;
-            return if right.is_empty() { Ok(()) } else { self.line(Line::of(Role::Plain, &indent).joined(right)) };
+            return if right.is_empty() {
+                Ok(())
+            } else {
+                self.line(Line::of(Role::Plain, &indent).joined(right))
+            };
         }
         let space = fill.repeat(width - left.width - right.width);
         self.line(left.with(role, &space).joined(right))
@@ -199,7 +208,14 @@ impl<'w> Page<'w> {
 
     /// Text of any length under a label. `first` leads the first row, `rest` all others; rows wrap. What is folded away
     /// is said in the last row.
-    pub(crate) fn text(&mut self, first: Line, rest: &Line, role: Role, text: &str, fold: Fold) -> io::Result<()> {
+    pub(crate) fn text(
+        &mut self,
+        first: Line,
+        rest: &Line,
+        role: Role,
+        text: &str,
+        fold: Fold,
+    ) -> io::Result<()> {
         let room = self.width().saturating_sub(rest.width.max(first.width)).max(10);
         let mut lead = Some(first);
         let mut emit = |page: &mut Self, indent: usize, row: &str, role: Role| {
@@ -256,7 +272,12 @@ impl<'w> Page<'w> {
 mod tests {
     use super::*;
 
-    fn page(width: usize, color: bool, seqs: bool, draw: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> String {
+    fn page(
+        width: usize,
+        color: bool,
+        seqs: bool,
+        draw: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
+    ) -> String {
         let mut out = Vec::new();
         draw(&mut Page::new(&mut out, width, color, seqs)).unwrap();
         String::from_utf8(out).unwrap()
@@ -273,7 +294,9 @@ mod tests {
 
     #[test]
     fn rules_fill_the_width() {
-        let text = page(30, false, false, |p| p.rule(Line::of(Role::Strong, "turn 1"), Line::of(Role::Dim, "13:00")));
+        let text = page(30, false, false, |p| {
+            p.rule(Line::of(Role::Strong, "turn 1"), Line::of(Role::Dim, "13:00"))
+        });
         assert_eq!(text, "── turn 1 ─────────── 13:00 ──\n");
     }
 
@@ -281,7 +304,13 @@ mod tests {
     fn the_margin_names_the_event_once() {
         let text = page(40, false, true, |p| {
             p.mark(12);
-            p.text(Line::of(Role::You, "you "), &Line::of(Role::Plain, "    "), Role::Plain, "a\nb", Fold::Whole)
+            p.text(
+                Line::of(Role::You, "you "),
+                &Line::of(Role::Plain, "    "),
+                Role::Plain,
+                "a\nb",
+                Fold::Whole,
+            )
         });
         assert_eq!(text, "     12  you a\n             b\n");
     }

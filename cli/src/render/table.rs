@@ -18,17 +18,17 @@ pub(crate) struct Cell {
 
 impl Cell {
     /// Text whose end is kept where not all fits, such as a path.
-    pub(crate) fn end(role: Role, text: impl ToString) -> Self {
+    pub(crate) fn end(role: Role, text: impl Into<String>) -> Self {
         Cell { end: true, ..Cell::left(role, text) }
     }
 
     /// Text, flush left.
-    pub(crate) fn left(role: Role, text: impl ToString) -> Self {
-        Cell { role, text: visible(&text.to_string()).into_owned(), right: false, end: false }
+    pub(crate) fn left(role: Role, text: impl Into<String>) -> Self {
+        Cell { role, text: visible(&text.into()).into_owned(), right: false, end: false }
     }
 
     /// A number, flush right.
-    pub(crate) fn right(role: Role, text: impl ToString) -> Self {
+    pub(crate) fn right(role: Role, text: impl Into<String>) -> Self {
         Cell { right: true, ..Cell::left(role, text) }
     }
 }
@@ -85,11 +85,11 @@ fn line(row: &[Cell], widths: &[usize]) -> Line {
         let text = if cell.end { clip_start(&cell.text, *columns) } else { clip(&cell.text, *columns) };
         let pad = columns - width(&text);
         let before = owed + if cell.right { pad } else { 0 };
-        if !text.is_empty() {
+        if text.is_empty() {
+            owed = before;
+        } else {
             line = line.with(Role::Plain, &" ".repeat(before)).with(cell.role, &text);
             owed = 0;
-        } else {
-            owed = before;
         }
         owed += GAP + if cell.right { 0 } else { pad };
     }
@@ -116,12 +116,16 @@ mod tests {
             Cell::left(Role::Plain, "a title that is too long"),
             Cell::right(Role::Plain, "9 B"),
         ]);
-        table.row(vec![Cell::left(Role::Plain, "b2"), Cell::left(Role::Plain, ""), Cell::right(Role::Plain, "12 KB")]);
+        table.row(vec![
+            Cell::left(Role::Plain, "b2"),
+            Cell::left(Role::Plain, ""),
+            Cell::right(Role::Plain, "12 KB"),
+        ]);
         let mut out = Vec::new();
         table.write(&mut out, 30, false).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "ID  TITLE               SIZE\na1  a title that is…     9 B\nb2                     12 KB\n"
+            "ID  TITLE                 SIZE\na1  a title that is to…    9 B\nb2                       12 KB\n"
         );
     }
 }

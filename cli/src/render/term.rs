@@ -26,8 +26,9 @@ impl Terminal {
     /// Look at the process's own streams. `asked` is `--width`, `columns` the variable `COLUMNS`.
     pub(crate) fn of_process(asked: Option<u16>, columns: Option<&str>) -> Self {
         let stdout = std::io::stdout().is_terminal();
-        let measured =
-            || if stdout { terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)) } else { None };
+        let measured = || {
+            if stdout { terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)) } else { None }
+        };
         let width = match asked {
             Some(width) => usize::from(width),
             None => columns

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr as _;
 /// The text of one line with everything made visible that would act on a terminal or hide from the eye: control
 /// characters, escape sequences, direction overrides, invisible characters. Tabs become four spaces.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.chars().any(acts) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 8);
@@ -37,7 +37,7 @@ fn acts(c: char) -> bool {
 
 /// Columns that visible text takes.
 pub(crate) fn width(text: &str) -> usize {
-    text.width()
+    if text.is_ascii() { text.len() } else { text.width() }
 }
 
 /// The lines of a text, as people count them: `\n` and `\r\n` end a line, and a final one starts none.
@@ -96,7 +96,10 @@ pub(crate) fn clip_start(text: &str, columns: usize) -> Cow<'_, str> {
 /// a word; what follows a break is indented like the line itself.
 pub(crate) fn wrap(line: &str, columns: usize) -> Wrap<'_> {
     let indent = line.len() - line.trim_start_matches(' ').len();
-    Wrap { rest: Some(line), columns: columns.max(2), indent: indent.min(columns / 2), first: true }
+    let columns = columns.max(2);
+    // A wide character must fit behind it.
+    let indent = indent.min(columns / 2).min(columns - 2);
+    Wrap { rest: Some(line), columns, indent, first: true }
 }
 
 /// Iterator of [`wrap`]: blanks to put before the row, and the row.
@@ -114,6 +117,12 @@ impl<'a> Iterator for Wrap<'a> {
         let rest = self.rest.take()?;
         let indent = if std::mem::take(&mut self.first) { 0 } else { self.indent };
         let room = self.columns - indent;
+        // Most text is plain, and needs no tables.
+        if rest.as_bytes()[..rest.len().min(room + 1)].is_ascii() {
+            let end = ascii_break(rest.as_bytes(), room);
+            self.rest = Some(rest[end..].trim_start_matches(' ')).filter(|next| !next.is_empty());
+            return Some((indent, rest[..end].trim_end_matches(' ')));
+        }
         let mut used = 0;
         let mut break_at = 0;
         let mut soft_at = 0;
@@ -145,7 +154,7 @@ impl<'a> Iterator for Wrap<'a> {
                 break_at = at + 1;
             }
             // Long words, as of paths and JSON, break where a reader would pause.
-            if matches!(grapheme, "," | ";" | "/" | "&" | "?") {
+            if matches!(grapheme.as_bytes(), [byte] if SOFT.contains(byte)) {
                 soft_at = at + 1;
             }
             wide_before = wide;
@@ -154,12 +163,52 @@ impl<'a> Iterator for Wrap<'a> {
     }
 }
 
+/// Where long words break.
+const SOFT: &[u8] = b",;/&?";
+
+/// The end of the first row of a text whose first `room + 1` bytes are ASCII.
+fn ascii_break(text: &[u8], room: usize) -> usize {
+    if text.len() <= room {
+        return text.len();
+    }
+    if text[room] == b' ' {
+        return room;
+    }
+    let row = &text[..room];
+    let ink = row.iter().position(|byte| *byte != b' ').unwrap_or(room);
+    let blank = row.iter().rposition(|byte| *byte == b' ').filter(|at| *at > ink);
+    let soft = || row.iter().rposition(|byte| SOFT.contains(byte));
+    blank.or_else(soft).map_or(room, |at| at + 1)
+}
+
 /// Punctuation that must not start a row (the usual CJK rule, in its shortest form).
 fn is_closing(grapheme: &str) -> bool {
     matches!(
         grapheme,
-        "。" | "、" | "，" | "．" | "！" | "？" | "：" | "；" | "）" | "」" | "』" | "】" | "》" | "〉" | "”" | "’"
-            | "," | "." | "!" | "?" | ":" | ";" | ")" | "]" | "}"
+        "。" | "、"
+            | "，"
+            | "．"
+            | "！"
+            | "？"
+            | "："
+            | "；"
+            | "）"
+            | "」"
+            | "』"
+            | "】"
+            | "》"
+            | "〉"
+            | "”"
+            | "’"
+            | ","
+            | "."
+            | "!"
+            | "?"
+            | ":"
+            | ";"
+            | ")"
+            | "]"
+            | "}"
     )
 }
 
@@ -216,9 +265,13 @@ mod tests {
 
     #[test]
     fn clipping_counts_columns() {
-        for (text, columns, expected) in
-            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("你好世界", 5, "你好…"), ("你好世界", 4, "你…"), ("ab cd", 4, "ab…")]
-        {
+        for (text, columns, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("你好世界", 5, "你好…"),
+            ("你好世界", 4, "你…"),
+            ("ab cd", 4, "ab…"),
+        ] {
             assert_eq!(clip(text, columns), expected, "{text:?}");
         }
         assert_eq!(clip_start("/tmp/ws/project", 9), "…/project");
@@ -226,6 +279,14 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// Plain text breaks where the general way would break it.
+        #[test]
+        fn plain_rows_are_no_other_rows(line in "[ ab,/]{0,60}", columns in 4_usize..30) {
+            let general: Vec<String> = wrap(&format!("é{line}"), columns).map(|(_, row)| row.to_owned()).collect();
+            let plain: Vec<String> = wrap(&format!("e{line}"), columns).map(|(_, row)| row.to_owned()).collect();
+            proptest::prop_assert_eq!(general[0].replace('é', "e"), plain[0].clone());
+        }
+
         #[test]
         fn rows_fit_and_lose_only_blanks(line in "[ a-c你好é]{0,60}", columns in 2_usize..30) {
             let mut kept = String::new();

@@ -9,7 +9,8 @@ use super::style::Role;
 use super::text::{lines, one_line, visible, wrap};
 use super::units;
 use crate::transcript::{
-    Body, Compacted, Entry, Inner, Item, Mood, Note, Output, Said, Seam, Summary, ToolRun, TurnEnd, Usage, Who,
+    Body, Compacted, Entry, Inner, Item, Mood, Note, Output, Said, Seam, Summary, ToolRun, TurnEnd, Usage,
+    Who,
 };
 
 /// Columns of the names at the left; narrow pages put names on lines of their own.
@@ -72,6 +73,8 @@ pub(crate) struct Transcript<'w> {
     started: bool,
     /// A turn or the head has ended, and no blank line stands behind it yet.
     between: bool,
+    /// A seam has just been drawn; the rule of a turn goes right below it.
+    at_seam: bool,
     title: String,
 }
 
@@ -80,7 +83,18 @@ impl<'w> Transcript<'w> {
     pub(crate) fn new(out: &'w mut dyn Write, layout: Layout) -> Self {
         let page = Page::new(out, layout.width, layout.color, layout.seqs);
         let label = if page.width() < NARROW { 2 } else { LABEL };
-        Transcript { page, layout, label, speaker: String::new(), parent: None, day: String::new(), started: false, between: false, title: String::new() }
+        Transcript {
+            page,
+            layout,
+            label,
+            speaker: String::new(),
+            parent: None,
+            day: String::new(),
+            started: false,
+            between: false,
+            at_seam: false,
+            title: String::new(),
+        }
     }
 
     /// The head of the page.
@@ -92,7 +106,8 @@ impl<'w> Transcript<'w> {
         self.day = units::moment(head.created, &self.layout.zone, "%F");
         let summary = head.summary.as_ref();
         let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
-        self.title = title.unwrap_or_else(|| if summary.is_some() { "untitled session" } else { "session" }.to_owned());
+        self.title = title
+            .unwrap_or_else(|| if summary.is_some() { "untitled session" } else { "session" }.to_owned());
         let left = Line::of(Role::Title, &self.title);
         self.page.sides(left, Line::of(Role::Dim, &format!("{} · {time}", head.stored)))?;
         let place = head.cwd.as_deref().map(|cwd| format!(" · {cwd}")).unwrap_or_default();
@@ -101,17 +116,27 @@ impl<'w> Transcript<'w> {
             let words = match (head.is_subagent, head.inherited) {
                 (true, _) => format!("subagent of {parent}"),
                 (false, 0) => format!("child of {parent}"),
-                (false, inherited) => format!("fork of {parent}, {} inherited", units::count(inherited, "event")),
+                (false, inherited) => {
+                    format!("fork of {parent}, {} inherited", units::count(inherited, "event"))
+                }
             };
             self.aside(&words)?;
         }
         if let Some(summary) = summary {
             let mut words = Vec::new();
             words.extend(summary.model.clone());
-            words.push(format!("{}, {}", units::count(summary.turns, "turn"), units::count(summary.requests, "request")));
+            words.push(format!(
+                "{}, {}",
+                units::count(summary.turns, "turn"),
+                units::count(summary.requests, "request")
+            ));
             words.extend(tokens(summary.meter.total()));
             if summary.children > 0 {
-                words.push(if summary.children == 1 { "1 subagent".to_owned() } else { format!("{} subagents", summary.children) });
+                words.push(if summary.children == 1 {
+                    "1 subagent".to_owned()
+                } else {
+                    format!("{} subagents", summary.children)
+                });
             }
             if let (Some(first), Some(last)) = (summary.first, summary.last) {
                 words.push(units::duration(last.saturating_sub(first)));
@@ -135,6 +160,13 @@ impl<'w> Transcript<'w> {
             self.page.blank()?;
         }
         self.page.mark(entry.seq);
+        let done = self.body(entry);
+        self.at_seam = matches!(entry.body, Body::Seam(_));
+        self.started = true;
+        done
+    }
+
+    fn body(&mut self, entry: &Entry) -> io::Result<()> {
         match &entry.body {
             Body::TurnStart(turn) => self.turn_start(*turn, entry),
             Body::Said(said) => self.said(said),
@@ -145,7 +177,7 @@ impl<'w> Transcript<'w> {
             Body::Context(items) => self.context(items),
             Body::Tool(run) => {
                 let lead = self.lead("dsh", Role::Agent)?;
-                let rest = self.indent(self.label);
+                let rest = indent(self.label);
                 self.tool(lead, &rest, run)
             }
             Body::Note(note) => self.note(note),
@@ -160,8 +192,9 @@ impl<'w> Transcript<'w> {
     }
 
     fn turn_start(&mut self, turn: u64, entry: &Entry) -> io::Result<()> {
-        self.gap()?;
-        self.started = true;
+        if !self.at_seam {
+            self.gap()?;
+        }
         self.speaker.clear();
         let time = self.clock(entry.time);
         self.page.rule(Line::of(Role::Strong, &format!("turn {turn}")), Line::of(Role::Dim, &time))
@@ -200,14 +233,14 @@ impl<'w> Transcript<'w> {
     /// Text under the name of its speaker, who is named once.
     fn speak(&mut self, name: &str, role: Role, text_role: Role, text: &str, fold: Fold) -> io::Result<()> {
         let first = self.lead(name, role)?;
-        let rest = self.indent(self.label);
+        let rest = indent(self.label);
         self.page.text(first, &rest, text_role, text, fold)
     }
 
     /// The start of a row: the speaker's name, unless it is the one who spoke last.
     fn lead(&mut self, name: &str, role: Role) -> io::Result<Line> {
         if self.speaker == name {
-            return Ok(self.indent(self.label));
+            return Ok(indent(self.label));
         }
         name.clone_into(&mut self.speaker);
         let line = Line::of(role, name);
@@ -217,15 +250,11 @@ impl<'w> Transcript<'w> {
             return Ok(line.with(Role::Plain, &pad));
         }
         self.page.line(line)?;
-        Ok(self.indent(self.label))
-    }
-
-    fn indent(&self, columns: usize) -> Line {
-        Line::of(Role::Plain, &" ".repeat(columns))
+        Ok(indent(self.label))
     }
 
     fn context(&mut self, items: &[Item]) -> io::Result<()> {
-        let indent = self.indent(self.label);
+        let start = indent(self.label);
         if !self.layout.full {
             let words = items.iter().map(|item| match (&item.name, &item.detail) {
                 (name, detail) if detail.is_empty() => name.clone(),
@@ -243,14 +272,20 @@ impl<'w> Transcript<'w> {
                     _ => rows.push(word),
                 }
             }
-            let rest = self.indent(self.label + 2);
-            return self.page.text(indent.with(Role::Dim, "+ "), &rest, Role::Dim, &rows.join("\n"), Fold::Whole);
+            let rest = indent(self.label + 2);
+            return self.page.text(
+                start.with(Role::Dim, "+ "),
+                &rest,
+                Role::Dim,
+                &rows.join("\n"),
+                Fold::Whole,
+            );
         }
         for item in items {
-            let line = indent.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
+            let line = start.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
             self.page.line(line)?;
             if let Some(text) = item.text.as_deref().filter(|text| !text.is_empty()) {
-                let bar = indent.clone().with(Role::Dim, "  │ ");
+                let bar = start.clone().with(Role::Dim, "  │ ");
                 self.page.text(bar.clone(), &bar, Role::Dim, text, Fold::Whole)?;
             }
         }
@@ -267,7 +302,11 @@ impl<'w> Transcript<'w> {
             let dot = if right.is_empty() { "" } else { " · " };
             right = right.with(Role::Dim, &format!("{dot}{}", units::duration(millis)));
         }
-        let first = lead.with(role, mark).with(Role::Plain, " ").with(Role::Strong, &run.name).with(Role::Plain, "  ");
+        let first = lead
+            .with(role, mark)
+            .with(Role::Plain, " ")
+            .with(Role::Strong, &run.name)
+            .with(Role::Plain, "  ");
         self.argument(first, rest, &run.argument, right)?;
         let bar = rest.clone().with(Role::Dim, "  │ ");
         for inner in &run.inner {
@@ -276,7 +315,8 @@ impl<'w> Transcript<'w> {
                     self.tool(bar.clone(), &bar, inner)?;
                 }
                 Inner::Note(note) => {
-                    let label = if note.label.is_empty() { String::new() } else { format!("{}: ", note.label) };
+                    let label =
+                        if note.label.is_empty() { String::new() } else { format!("{}: ", note.label) };
                     let first = bar.clone().with(sign(note.mood).1, &label);
                     let role = if note.mood == Mood::Bad { Role::Bad } else { Role::Plain };
                     self.page.text(first, &bar, role, &note.text, Fold::Whole)?;
@@ -284,7 +324,9 @@ impl<'w> Transcript<'w> {
             }
         }
         if run.dropped > 0 {
-            self.page.line(bar.clone().with(Role::Dim, &format!("… {} more", units::count(run.dropped, "entry"))))?;
+            self.page.line(
+                bar.clone().with(Role::Dim, &format!("… {} more", units::count(run.dropped, "entry"))),
+            )?;
         }
         match &run.output {
             Output::Text(text) => {
@@ -345,7 +387,11 @@ impl<'w> Transcript<'w> {
             for (extra, row) in wrap(text, rest_room) {
                 if rows >= limit {
                     let left = count - number;
-                    let words = if left > 1 { format!("… {}", units::count(left as u64, "more line")) } else { "…".to_owned() };
+                    let words = if left > 1 {
+                        format!("… {}", units::count(left as u64, "more line"))
+                    } else {
+                        "…".to_owned()
+                    };
                     return self.page.line(rest.with(Role::Dim, &words));
                 }
                 self.page.line(rest.clone().with(Role::Plain, &" ".repeat(extra)).with(Role::Plain, row))?;
@@ -384,7 +430,7 @@ impl<'w> Transcript<'w> {
         let first = self.lead(note.label, if note.mood == Mood::Plain { Role::Dim } else { role })?;
         self.speaker.clear();
         let fold = if self.layout.full { Fold::Whole } else { Fold::Head(ASIDE_ROWS * 2) };
-        let rest = self.indent(self.label);
+        let rest = indent(self.label);
         self.page.text(first, &rest, text_role, &note.text, fold)
     }
 
@@ -399,7 +445,7 @@ impl<'w> Transcript<'w> {
         }
         let first = self.lead("compact", Role::Warn)?;
         self.speaker.clear();
-        let rest = self.indent(self.label);
+        let rest = indent(self.label);
         self.page.text(first, &rest, Role::Warn, &words, Fold::Whole)?;
         let bar = rest.with(Role::Dim, "│ ");
         let fold = if self.layout.full { Fold::Whole } else { Fold::Head(OUTPUT_ROWS) };
@@ -418,7 +464,9 @@ impl<'w> Transcript<'w> {
                     None => "forked here; all above is inherited".to_owned(),
                 },
             ),
-            Seam::PickedUp { pause } => (Role::Dim, format!("picked up again after {}", units::duration(*pause))),
+            Seam::PickedUp { pause } => {
+                (Role::Dim, format!("picked up again after {}", units::duration(*pause)))
+            }
         };
         self.page.rule(Line::of(role, &words), Line::of(Role::Dim, &clock))
     }
@@ -448,8 +496,17 @@ impl<'w> Transcript<'w> {
         if left.width() + right.width() + 2 <= self.page.width() {
             return self.page.sides(left, right);
         }
-        let rest = self.indent(2);
-        self.page.text(Line::of(role, &format!("{mark} ")), &rest, role, &one_line(&end.outcome), Fold::Head(4))?;
+        let rest = indent(2);
+        self.page.text(
+            Line::of(role, &format!("{mark} ")),
+            &rest,
+            role,
+            &one_line(&end.outcome),
+            Fold::Head(4),
+        )?;
+        if right.width() <= self.page.width() {
+            return self.page.sides(Line::default(), right);
+        }
         self.page.text(rest.clone(), &rest, Role::Dim, &words.join(" · "), Fold::Whole)
     }
 
@@ -457,6 +514,10 @@ impl<'w> Transcript<'w> {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.page.flush()
     }
+}
+
+fn indent(columns: usize) -> Line {
+    Line::of(Role::Plain, &" ".repeat(columns))
 }
 
 /// Mark and colour of a mood.
@@ -476,3 +537,6 @@ fn tokens(usage: Usage) -> Option<String> {
     let cached = usage.cached_percent().map(|percent| format!(" ({percent}% cached)")).unwrap_or_default();
     Some(format!("{} in{cached}, {} out", units::tokens(usage.sent()), units::tokens(usage.output)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,17 +17,21 @@ fn scaled(count: u64, unit: &str, larger: &[&str]) -> String {
     if count < 1000 {
         return format!("{count}{unit}");
     }
-    let mut tenths = count / 100 + u64::from(count % 100 >= 50);
-    let mut at = 0;
-    while tenths >= 9995 && at + 1 < larger.len() {
-        tenths = tenths / 1000 + u64::from(tenths % 1000 >= 500);
-        at += 1;
+    let count = u128::from(count);
+    let mut scale = 1000_u128;
+    let rounded = |scale: u128, parts: u128| (count * parts + scale / 2) / scale;
+    for (at, name) in larger.iter().enumerate() {
+        let tenths = rounded(scale, 10);
+        if tenths < 1000 {
+            return format!("{}.{}{name}", tenths / 10, tenths % 10);
+        }
+        let whole = rounded(scale, 1);
+        if whole < 1000 || at + 1 == larger.len() {
+            return format!("{whole}{name}");
+        }
+        scale *= 1000;
     }
-    if tenths >= 1000 {
-        format!("{}{}", tenths / 10 + u64::from(tenths % 10 >= 5), larger[at])
-    } else {
-        format!("{}.{}{}", tenths / 10, tenths % 10, larger[at])
-    }
+    format!("{count}{unit}")
 }
 
 /// A span of time: `12 ms`, `0.4 s`, `14.2 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`.

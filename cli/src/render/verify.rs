@@ -81,7 +81,9 @@ impl Finding {
         Finding {
             severity: Severity::Note,
             code: "payloads-not-judged",
-            message: format!("header, rows and containers of {generation} are sound; payloads were not judged"),
+            message: format!(
+                "header, rows and containers of {generation} are sound; payloads were not judged"
+            ),
             at: At::default(),
         }
     }
@@ -146,7 +148,13 @@ pub(crate) fn text(report: &Report, out: &mut dyn Write, width: usize, color: bo
         let place = at.to_string();
         let place = if place.is_empty() { String::new() } else { format!(" [{place}]") };
         let words = format!("{}: {}{place}", finding.code, visible(&finding.message));
-        page.text(rest.clone(), &Line::of(Role::Plain, "        "), finding.severity.role(), &words, Fold::Whole)?;
+        page.text(
+            rest.clone(),
+            &Line::of(Role::Plain, "        "),
+            finding.severity.role(),
+            &words,
+            Fold::Whole,
+        )?;
     }
     Ok(())
 }

@@ -10,8 +10,10 @@ use crate::render::text::one_line;
 use crate::render::units;
 
 /// Facts that every turn is full of and nobody asks for.
-const PASSED_OVER: [&str; 15] = [
+const PASSED_OVER: [&str; 16] = [
     "agent/inbox/spliced",
+    // V0 and V1: the message itself follows.
+    "assistant/chunk",
     "compaction/start",
     "feedback/message-delete",
     "hook/invoked",
@@ -28,11 +30,13 @@ const PASSED_OVER: [&str; 15] = [
     "workspace/changes",
 ];
 
+#[expect(clippy::too_many_lines, reason = "a table: one arm for each event type")]
 /// The fact in an event; nothing for those that tell a person nothing.
 pub(super) fn note(event: &Event<'_>) -> Option<Note> {
     let data = event.data;
     let word = |name: &str| text_or_empty(data, name);
-    let quoted = |name: &str| text(data, name).map(|text| format!(" “{}”", one_line(&text))).unwrap_or_default();
+    let quoted =
+        |name: &str| text(data, name).map(|text| format!(" “{}”", one_line(&text))).unwrap_or_default();
     let kind = event.kind.to_lossy();
     let (label, mood, text) = match &*kind {
         kind if PASSED_OVER.contains(&kind) => return None,
@@ -54,15 +58,19 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         }
         "compaction/end" => {
             let error = event.member("error")?;
-            let what = error.as_str().map_or_else(|| failure(Some(error)), |text| text.to_lossy().into_owned());
+            let what =
+                error.as_str().map_or_else(|| failure(Some(error)), |text| text.to_lossy().into_owned());
             ("compact", Mood::Bad, format!("compaction failed: {}", one_line(&what)))
         }
         "compaction/prune" => {
             let results = event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count());
-            let tokens = count(data, "shadowedTokenCount").map_or(String::new(), |tokens| {
-                format!(", about {} tokens before", units::tokens(tokens))
-            });
-            ("prune", Mood::Plain, format!("the middle of {} cut out{tokens}", units::count(results as u64, "result")))
+            let tokens = count(data, "shadowedTokenCount")
+                .map_or(String::new(), |tokens| format!(", about {} tokens before", units::tokens(tokens)));
+            (
+                "prune",
+                Mood::Plain,
+                format!("the middle of {} cut out{tokens}", units::count(results as u64, "result")),
+            )
         }
         "deliverables/presented" => {
             let files: Vec<String> = event
@@ -70,7 +78,8 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
                 .into_iter()
                 .flat_map(Js::elements)
                 .map(|file| {
-                    let about = text(Some(file), "description").map(|about| format!(" ({})", one_line(&about)));
+                    let about =
+                        text(Some(file), "description").map(|about| format!(" ({})", one_line(&about)));
                     format!("{}{}", text_or_empty(Some(file), "path"), about.unwrap_or_default())
                 })
                 .collect();
@@ -84,8 +93,10 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         "feedback/record" => ("feedback", Mood::Plain, one_line(&word("text"))),
         "goal/change" => {
             let goal = event.member("goal");
-            let about = text(goal, "objective").map(|text| format!(": {}", one_line(&text))).unwrap_or_default();
-            let why = goal.and_then(|goal| goal.get("blockedReason")).and_then(|why| text(Some(why), "message"));
+            let about =
+                text(goal, "objective").map(|text| format!(": {}", one_line(&text))).unwrap_or_default();
+            let why =
+                goal.and_then(|goal| goal.get("blockedReason")).and_then(|why| text(Some(why), "message"));
             let why = why.map(|why| format!(" ({})", one_line(&why))).unwrap_or_default();
             let operation = word("operation");
             let mood = match operation.as_str() {
@@ -97,7 +108,8 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         }
         "hook/result" => {
             let decision = word("decision");
-            let mood = if decision.contains("block") || decision.contains("deny") { Mood::Bad } else { Mood::Plain };
+            let mood =
+                if decision.contains("block") || decision.contains("deny") { Mood::Bad } else { Mood::Plain };
             let code = count(data, "exitCode").map(|code| format!(", exit {code}")).unwrap_or_default();
             ("hook", mood, format!("{} {}: {decision}{code}", word("point"), word("handlerId")))
         }
@@ -114,7 +126,8 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
         "job/settled" => {
             let status = word("status");
             let mood = if status == "completed" { Mood::Good } else { Mood::Bad };
-            let detail = text(data, "detail").map(|text| format!(", {}", one_line(&text))).unwrap_or_default();
+            let detail =
+                text(data, "detail").map(|text| format!(", {}", one_line(&text))).unwrap_or_default();
             ("job", mood, format!("{status}{detail}{}", quoted("label")))
         }
         "llm/retry" => {
@@ -126,7 +139,8 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
             ("retry", Mood::Warn, format!("{}{of} after {delay}: {why}", count(data, "retry").unwrap_or(0)))
         }
         "model/selection" => {
-            let effort = text(data, "reasoningEffort").map(|effort| format!(", effort {effort}")).unwrap_or_default();
+            let effort =
+                text(data, "reasoningEffort").map(|effort| format!(", effort {effort}")).unwrap_or_default();
             ("model", Mood::Plain, format!("{}{effort} selected", word("model")))
         }
         "plan/mode" => {
@@ -137,14 +151,22 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
             let operation = event.member("operation");
             ("schedule", Mood::Plain, text(operation, "kind").unwrap_or_else(|| "changed".to_owned()))
         }
-        "subagent/catalog" => ("child", Mood::Plain, format!("{}, {}{}", word("childId"), word("mode"), quoted("label"))),
+        "subagent/catalog" => {
+            ("child", Mood::Plain, format!("{}, {}{}", word("childId"), word("mode"), quoted("label")))
+        }
         "subagent/descriptor" => {
             let model = text(data, "agentModel").map(|model| format!(", {model}")).unwrap_or_default();
-            ("subagent", Mood::Plain, format!("{} by {}{}{model}", word("mode"), word("provider"), quoted("label")))
+            (
+                "subagent",
+                Mood::Plain,
+                format!("{} by {}{}{model}", word("mode"), word("provider"), quoted("label")),
+            )
         }
-        "team/member" | "team/task" | "team/message/queued" => {
-            ("team", Mood::Plain, format!("{} {}", kind.strip_prefix("team/").unwrap_or(&kind), word("teamId")))
-        }
+        "team/member" | "team/task" | "team/message/queued" => (
+            "team",
+            Mood::Plain,
+            format!("{} {}", kind.strip_prefix("team/").unwrap_or(&kind), word("teamId")),
+        ),
         "tool-workflow/run-start" => ("workflow", Mood::Plain, format!("{} started", word("name"))),
         "tool-workflow/run-end" => {
             let reason = word("stopReason");
@@ -165,7 +187,8 @@ pub(super) fn note(event: &Event<'_>) -> Option<Note> {
             let size = data.map_or(0, |data| data.raw().len()) as u64;
             // Only lenient reading comes by one that dsh would refuse.
             let is_foreign = !event.ignorable && EventType::of(event.kind).is_none();
-            let (mood, mark) = if is_foreign { (Mood::Warn, ", unknown but required") } else { (Mood::Plain, "") };
+            let (mood, mark) =
+                if is_foreign { (Mood::Warn, ", unknown but required") } else { (Mood::Plain, "") };
             ("event", mood, format!("{other}, {}{mark}", units::bytes(size)))
         }
     };

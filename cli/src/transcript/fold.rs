@@ -57,7 +57,7 @@ pub(crate) struct Fold {
     last_time: Option<i64>,
     last_failure: String,
     /// A failed attempt: told when it turns out not to be the end of its turn, which says the same.
-    held: Option<Entry>,
+    held: Option<(Entry, Option<String>)>,
     out: Vec<Entry>,
 }
 
@@ -101,8 +101,8 @@ impl Fold {
             "assistant/attempt" => self.attempt(event),
             "tool/call" => self.call(event),
             "tool/result" => self.result(event),
-            "tool/ptc-dispatch-start" => self.inner_call(event),
-            "tool/ptc-dispatch" => self.inner_result(event),
+            "tool/ptc-dispatch-start" | "tool/code-dispatch-start" => self.inner_call(event),
+            "tool/ptc-dispatch" | "tool/code-dispatch" => self.inner_result(event),
             "request/header" => self.header(event),
             "permission/preset" => self.setting(event, "permissions", "preset"),
             "sandbox/mode" => self.setting(event, "sandbox", "mode"),
@@ -133,7 +133,7 @@ impl Fold {
         let waiting: Vec<String> = self.calls.iter().map(|call| call.run.name.clone()).collect();
         self.give_up_calls();
         self.flush_context();
-        self.out.extend(self.held.take());
+        self.out.extend(self.held.take().map(|(entry, _)| entry));
         let mut note = |label, text| {
             self.out.push(Entry { seq, time, body: Body::Note(Note { label, mood: Mood::Warn, text }) });
         };
@@ -158,10 +158,20 @@ impl Fold {
         if !matches!(body, Body::TurnStart(_) | Body::Said(Said { who: Who::You, .. })) {
             self.flush_context();
         }
-        if let Some(held) = self.held.take() {
-            let is_told = matches!(&body, Body::TurnEnd(end) if end.outcome.ends_with(&self.last_failure));
-            if !is_told {
-                self.out.push(held);
+        if let Some((mut held, said)) = self.held.take() {
+            let why_follows =
+                matches!(&body, Body::TurnEnd(end) if end.outcome.ends_with(&self.last_failure));
+            match (why_follows, said) {
+                (false, _) => self.out.push(held),
+                (true, None) => {}
+                (true, Some(said)) => {
+                    held.body = Body::Note(Note {
+                        label: "attempt",
+                        mood: Mood::Bad,
+                        text: format!("failed {said}"),
+                    });
+                    self.out.push(held);
+                }
             }
         }
         if !self.hidden {
@@ -194,15 +204,18 @@ impl Fold {
         self.give_up_calls();
         let turn = self.turn.take().unwrap_or_default();
         let (mood, outcome) = turn_outcome(event.member("reason"));
-        self.push(event, Body::TurnEnd(Box::new(TurnEnd {
-            mood,
-            outcome,
-            requests: turn.requests,
-            retries: turn.retries,
-            tools: (turn.tools, turn.failed),
-            usage: turn.meter.total(),
-            millis: event.time.0.saturating_sub(turn.start),
-        })));
+        self.push(
+            event,
+            Body::TurnEnd(Box::new(TurnEnd {
+                mood,
+                outcome,
+                requests: turn.requests,
+                retries: turn.retries,
+                tools: (turn.tools, turn.failed),
+                usage: turn.meter.total(),
+                millis: event.time.0.saturating_sub(turn.start),
+            })),
+        );
     }
 
     fn system(&mut self, event: &Event<'_>) {
@@ -233,19 +246,18 @@ impl Fold {
             return self.tell_context(event, &source, detail, Some(content.text));
         }
         let who = if source == "user" { Who::You } else { Who::Harness(source) };
-        self.push(event, Body::Said(Said {
-            who,
-            text: content.text,
-            attached: content.attached,
-            interrupted: false,
-        }));
+        self.push(
+            event,
+            Body::Said(Said { who, text: content.text, attached: content.attached, interrupted: false }),
+        );
     }
 
     fn assistant(&mut self, event: &Event<'_>) {
         self.give_up_calls();
         self.settled(event);
         // V1 and V2 keep the blocks in the payload itself.
-        let blocks = event.member("message").map_or(event.member("content"), |message| message.get("content"));
+        let blocks =
+            event.member("message").map_or(event.member("content"), |message| message.get("content"));
         for block in blocks.into_iter().flat_map(Js::elements) {
             if block.get("type").is_some_and(|kind| kind.is("reasoning")) {
                 let reasoning = text_or_empty(Some(block), "text");
@@ -257,22 +269,22 @@ impl Fold {
         let content = content(blocks);
         let interrupted = event.member("interrupted").is_some_and(Js::is_true);
         if !content.text.is_empty() || !content.attached.is_empty() || interrupted {
-            self.push(event, Body::Said(Said {
-                who: Who::Agent,
-                text: content.text,
-                attached: content.attached,
-                interrupted,
-            }));
+            self.push(
+                event,
+                Body::Said(Said {
+                    who: Who::Agent,
+                    text: content.text,
+                    attached: content.attached,
+                    interrupted,
+                }),
+            );
         }
     }
 
     fn attempt(&mut self, event: &Event<'_>) {
         self.settled(event);
         let attempt = attempt(event.member("stream"));
-        let after = match one_line(&attempt.text) {
-            text if text.is_empty() => String::new(),
-            text => format!(", after “{text}”"),
-        };
+        let after = one_line(&attempt.text);
         let (mood, why) = match attempt.failure {
             Some(failure) => {
                 self.last_failure.clone_from(&failure);
@@ -281,14 +293,15 @@ impl Fold {
             None if attempt.aborted => (Mood::Warn, "cancelled".to_owned()),
             None => (Mood::Warn, "no message".to_owned()),
         };
-        let body = Body::Note(Note { label: "attempt", mood, text: format!("{why}{after}") });
-        if mood == Mood::Bad && after.is_empty() && !self.hidden {
-            self.flush_context();
-            self.out.extend(self.held.take());
-            self.held = Some(Entry { seq: event.seq.0, time: event.time.0, body });
-        } else {
-            self.push(event, body);
+        let said = (!after.is_empty()).then(|| format!("after “{after}”"));
+        let text = said.as_ref().map_or_else(|| why.clone(), |said| format!("{why}, {said}"));
+        let body = Body::Note(Note { label: "attempt", mood, text });
+        if mood != Mood::Bad || self.hidden {
+            return self.push(event, body);
         }
+        self.flush_context();
+        self.out.extend(self.held.take().map(|(entry, _)| entry));
+        self.held = Some((Entry { seq: event.seq.0, time: event.time.0, body }, said));
     }
 
     fn settled(&mut self, event: &Event<'_>) {
@@ -302,7 +315,14 @@ impl Fold {
         let run = started(text_or_empty(event.data, "name"), event.member("arguments"), self.full);
         let id = text_or_empty(event.data, "callId");
         if !self.hidden {
-            self.calls.push(Pending { id, seq: event.seq.0, time: event.time.0, run, announced: false, inner: Vec::new() });
+            self.calls.push(Pending {
+                id,
+                seq: event.seq.0,
+                time: event.time.0,
+                run,
+                announced: false,
+                inner: Vec::new(),
+            });
         }
     }
 
@@ -391,8 +411,12 @@ impl Fold {
             units::count(tools as u64, "tool"),
         ];
         let before = self.model.replace(now.clone()).unwrap_or_default();
-        let changed: Vec<String> =
-            now.into_iter().zip(before).filter(|(now, before)| now != before && !now.is_empty()).map(|(now, _)| now).collect();
+        let changed: Vec<String> = now
+            .into_iter()
+            .zip(before)
+            .filter(|(now, before)| now != before && !now.is_empty())
+            .map(|(now, _)| now)
+            .collect();
         if !changed.is_empty() {
             self.tell_context(event, &changed.join(", "), String::new(), None);
         }
@@ -401,7 +425,9 @@ impl Fold {
     fn setting(&mut self, event: &Event<'_>, name: &str, member: &str) {
         let value = text_or_empty(event.data, member);
         // A preset of permissions is most often named after the mode that it sets.
-        if self.context.last().is_some_and(|(_, _, item)| item.name == "permissions" && item.detail == value) {
+        let is_pair =
+            |other: &str| matches!((name, other), ("permissions", "sandbox") | ("sandbox", "permissions"));
+        if self.context.iter().any(|(_, _, item)| is_pair(&item.name) && item.detail == value) {
             return;
         }
         self.tell_context(event, name, value, None);
@@ -417,14 +443,18 @@ impl Fold {
         let clamp = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let start = clamp(count(event.data, "start").unwrap_or(0)).min(list.len());
         let removed = clamp(count(event.data, "removedCount").unwrap_or(0)).min(list.len() - start);
-        let inserted = event.member("inserted").into_iter().flat_map(Js::elements).map(|message| {
-            one_line(&content(message.get("content")).text).chars().take(200).collect()
-        });
+        let inserted = event
+            .member("inserted")
+            .into_iter()
+            .flat_map(Js::elements)
+            .map(|message| one_line(&content(message.get("content")).text).chars().take(200).collect());
         list.splice(start..start + removed, inserted);
     }
 
     fn command(&mut self, event: &Event<'_>) {
-        let args = text(event.data, "args").filter(|args| !args.trim().is_empty()).map(|args| format!(" {}", args.trim()));
+        let args = text(event.data, "args")
+            .filter(|args| !args.trim().is_empty())
+            .map(|args| format!(" {}", args.trim()));
         let text = format!("/{}{}", text_or_empty(event.data, "name"), args.unwrap_or_default());
         let who = match text_or_empty(event.member("source"), "kind").as_str() {
             "user" | "" => Who::You,
@@ -435,12 +465,15 @@ impl Fold {
 
     fn compaction(&mut self, event: &Event<'_>) {
         let range = event.member("shadowedRange");
-        self.push(event, Body::Compacted(Compacted {
-            messages: event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count() as u64),
-            tokens: count(event.data, "shadowedTokenCount"),
-            range: count(range, "start").zip(count(range, "end")),
-            summary: content(event.member("summary")).text,
-        }));
+        self.push(
+            event,
+            Body::Compacted(Compacted {
+                messages: event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count() as u64),
+                tokens: count(event.data, "shadowedTokenCount"),
+                range: count(range, "start").zip(count(range, "end")),
+                summary: content(event.member("summary")).text,
+            }),
+        );
     }
 
     fn seam(&mut self, event: &Event<'_>) {
@@ -479,11 +512,7 @@ impl Fold {
                 self.last_failure.clear();
             }
             // A job of a call that still runs is that call.
-            "job" => {
-                if self.holder(event, "rootCallId").is_some() {
-                    return;
-                }
-            }
+            "job" if self.holder(event, "rootCallId").is_some() => return,
             "approval" | "child" | "workflow" | "agent" | "present" | "cwd" | "goal" | "plan" | "hook" => {
                 if let Some(call) = self.holder(event, "callId") {
                     return inside(call, note, full);

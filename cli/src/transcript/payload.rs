@@ -49,7 +49,8 @@ pub(super) fn content(blocks: Option<Js<'_>>) -> Content {
             "image" => content.attached.push(image(block)),
             "file" => {
                 let file = block.get("attachment");
-                let size = count(file, "bytes").map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes)));
+                let size =
+                    count(file, "bytes").map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes)));
                 content.attached.push(format!("file {}{size}", text_or_empty(file, "name")));
             }
             "tool-addition" => content.attached.push(format!("+{}", text_or_empty(Some(block), "toolName"))),

@@ -76,10 +76,8 @@ impl Meter {
                 self.total.each(usage, u64::saturating_add);
                 self.last = Some((turn, step, usage));
             }
-            Some("llm/retry-started") => {
-                if self.last.map(|(turn, step, _)| (turn, step)) == step() {
-                    self.last = None;
-                }
+            Some("llm/retry-started") if self.last.map(|(turn, step, _)| (turn, step)) == step() => {
+                self.last = None;
             }
             _ => {}
         }

@@ -7,8 +7,28 @@ use super::{Inner, Mood, Output, ToolRun};
 
 /// Arguments that say what a call is about, the most telling first.
 const TELLING: [&str; 22] = [
-    "command", "file_path", "path", "pattern", "query", "queries", "url", "prompt", "script", "code", "plan",
-    "objective", "cd", "job_id", "question", "message", "action", "files", "todos", "name", "id", "description",
+    "command",
+    "file_path",
+    "path",
+    "pattern",
+    "query",
+    "queries",
+    "url",
+    "prompt",
+    "script",
+    "code",
+    "plan",
+    "objective",
+    "cd",
+    "job_id",
+    "question",
+    "message",
+    "action",
+    "files",
+    "todos",
+    "name",
+    "id",
+    "description",
 ];
 
 /// Inner entries that a folded call keeps.
@@ -242,7 +262,7 @@ mod tests {
             ("frobnicate", r#"{"x":1}"#, r#"{"x":1}"#),
             ("bash", "{broken", "{broken"),
         ] {
-            let doc = Doc::parse(format!("{:?}", arguments)).unwrap();
+            let doc = Doc::parse(format!("{arguments:?}")).unwrap();
             assert_eq!(argument(tool, Some(doc.root()), false), expected, "{arguments}");
         }
     }

@@ -24,8 +24,10 @@ pub(super) fn run(
     filter: Filter,
 ) -> Result<Outcome, Failure> {
     if !args.lenient {
-        let mut checked = log.check(|_| ())?;
+        let mut probe = filter.clone();
+        let mut checked = log.check(|event| _ = probe.see(event))?;
         checked.storage()?;
+        probe.check(checked.end().events)?;
         tell_end(ctx, &checked);
     }
     let mut printer = Printer::new(ctx, format, filter);
@@ -34,7 +36,7 @@ pub(super) fn run(
     }
     printer.header(ctx.out(), &log.header, args.as_stored)?;
     let mut walk = log.walk()?;
-    let mut lenient = Lenient::default();
+    let mut lenient = Lenient::new(args, log);
     let damage = loop {
         match walk.next_event() {
             Ok(Some(event)) => {
@@ -50,9 +52,10 @@ pub(super) fn run(
         }
     };
     if args.lenient {
-        lenient.tell(ctx, log, damage.as_ref());
+        lenient.tell(ctx, &walk, damage.as_ref());
+        printer.filter.check(printer.events)?;
     }
-    printer.finish()
+    Ok(Outcome::Clean)
 }
 
 /// Prints events in a form.
@@ -75,12 +78,21 @@ impl Printer {
     }
 
     /// The header line, of the current format or of the stored one; people have `--header` for it.
-    pub(super) fn header(&mut self, out: &mut dyn Write, header: &Header, as_stored: bool) -> Result<(), Failure> {
+    pub(super) fn header(
+        &mut self,
+        out: &mut dyn Write,
+        header: &Header,
+        as_stored: bool,
+    ) -> Result<(), Failure> {
         if self.format == Format::Text {
             return Ok(());
         }
         self.buffer.clear();
-        if as_stored { header.print(&mut self.buffer) } else { header.to_current().print(&mut self.buffer) }
+        if as_stored {
+            header.print(&mut self.buffer);
+        } else {
+            header.to_current().print(&mut self.buffer);
+        }
         self.buffer.push(b'\n');
         Ok(out.write_all(&self.buffer)?)
     }
@@ -99,26 +111,20 @@ impl Printer {
         }
         let time = units::moment(event.time.0, &self.zone, "%H:%M:%S%.3f");
         let kind = event.kind.to_lossy();
-        let line = Line::of(Role::Dim, &format!("{:>7}  {time}  ", event.seq.0)).with(Role::Strong, &format!("{kind:<20}"));
+        let line = Line::of(Role::Dim, &format!("{:>7}  {time}  ", event.seq.0))
+            .with(Role::Strong, &format!("{kind:<20}"));
         let room = self.width.saturating_sub(line.width() + 2);
         // More bytes than columns can only be cut.
         let raw = event.data.map_or("", |data| data.raw());
         let end = (0..=raw.len().min(room * 4)).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
         let data = clip(&raw[..end], room).into_owned();
-        Page::new(out, self.width, self.color, false).line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
+        Page::new(out, self.width, self.color, false)
+            .line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
         Ok(())
     }
 
     /// True when no later event can be asked for.
     pub(super) fn is_done(&self) -> bool {
         self.events > self.filter.last()
-    }
-
-    /// Complain about what is not there.
-    pub(super) fn finish(&self) -> Result<Outcome, Failure> {
-        match self.filter.missed(self.events) {
-            Some(missed) => Err(Failure::usage(missed)),
-            None => Ok(Outcome::Clean),
-        }
     }
 }

@@ -23,7 +23,8 @@ impl Filter {
         let (from, to) = match &args.seq {
             None => (0, u64::MAX),
             Some(text) => range(text).ok_or_else(|| {
-                Failure::usage(format!("`{text}` is no range of seqs")).hint("`7`, `7..12`, `7..` and `..12` are")
+                Failure::usage(format!("`{text}` is no range of seqs"))
+                    .hint("`7`, `7..12`, `7..` and `..12` are")
             })?,
         };
         let types = if args.types.is_empty() { None } else { Some(globs(&args.types)?) };
@@ -32,7 +33,11 @@ impl Filter {
 
     /// True when everything is shown.
     pub(super) fn is_empty(&self) -> bool {
-        self.turn.is_none() && self.from == 0 && self.to == u64::MAX && self.at.is_none() && self.types.is_none()
+        self.turn.is_none()
+            && self.from == 0
+            && self.to == u64::MAX
+            && self.at.is_none()
+            && self.types.is_none()
     }
 
     /// True when only `--at` is given or nothing.
@@ -63,14 +68,21 @@ impl Filter {
             && self.types.as_ref().is_none_or(|types| types.is_match(&*event.kind.to_lossy()))
     }
 
-    /// What was asked for and is not in the log of `events` events.
-    pub(super) fn missed(&self, events: u64) -> Option<String> {
+    /// Refuse what was asked for and is not in the log, which has `events` events and was shown to [`Filter::see`].
+    pub(super) fn check(&self, events: u64) -> Result<(), Failure> {
+        self.missed(events).map_or(Ok(()), |missed| Err(Failure::usage(missed)))
+    }
+
+    fn missed(&self, events: u64) -> Option<String> {
         if let Some(turn) = self.turn
             && !self.seen_turn
         {
             return Some(format!("there is no turn {turn}"));
         }
-        let seq = self.at.filter(|at| *at >= events).or((self.from > 0 && self.from >= events).then_some(self.from))?;
+        let seq = self
+            .at
+            .filter(|at| *at >= events)
+            .or((self.from > 0 && self.from >= events).then_some(self.from))?;
         Some(match events {
             0 => format!("there is no seq {seq}; the log has no events"),
             events => format!("there is no seq {seq}; the last one is {}", events - 1),

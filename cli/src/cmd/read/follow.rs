@@ -43,13 +43,11 @@ pub(super) fn run(
     filter: Filter,
 ) -> Result<Outcome, Failure> {
     let mut out = ctx.take_out();
-    let printer = (view == View::Events).then(|| Printer::new(ctx, format, filter.clone()));
-    let sink = match printer {
-        Some(printer) => Sink::Events(printer, &mut *out),
-        None => {
-            let transcript = Transcript::new(&mut *out, layout(ctx, args));
-            Sink::Transcript(Box::new(transcript), Box::new(Fold::new(args.full)), filter)
-        }
+    let sink = if view == View::Events {
+        Sink::Events(Printer::new(ctx, format, filter), &mut *out)
+    } else {
+        let transcript = Transcript::new(&mut *out, layout(ctx, args));
+        Sink::Transcript(Box::new(transcript), Box::new(Fold::new(args.full)), filter)
     };
     let mut follower = Follower { sink, next: 0, begun: false };
     let mut last: Option<Look> = None;
@@ -170,7 +168,7 @@ impl Sink<'_> {
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        Ok(match self {
+        match self {
             Sink::Events(_, out) => out.flush()?,
             Sink::Transcript(transcript, fold, _) => {
                 fold.announce();
@@ -179,6 +177,7 @@ impl Sink<'_> {
                 }
                 transcript.flush()?;
             }
-        })
+        }
+        Ok(())
     }
 }

@@ -15,15 +15,13 @@ use crate::source::{Checked, Log};
 /// Show the facts a session was created with.
 pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, format: Format) -> Result<Outcome, Failure> {
     let header = if args.as_stored { log.header.clone() } else { log.header.to_current() };
-    let checked = match args.long {
-        true => {
-            let mut checked = log.check(|_| ())?;
-            checked.storage()?;
-            tell_end(ctx, &checked);
-            Some(checked)
-        }
-        false => None,
-    };
+    let mut checked = None;
+    if args.long {
+        let mut whole = log.check(|_| ())?;
+        whole.storage()?;
+        tell_end(ctx, &whole);
+        checked = Some(whole);
+    }
     // What was inherited stands in the header only in V0 and V1; without a seed it is nothing.
     let inherited = match &checked {
         Some(checked) => Some(checked.end().cut),
@@ -79,11 +77,19 @@ fn text(
     let mut facts = vec![
         ("id", header.id.to_lossy().into_owned()),
         ("path", log.file.path().map(shown).unwrap_or_default()),
-        ("stored as", format!("{} {}, {}", log.generation(), log.file.encoding(), units::bytes(log.file.len()))),
+        (
+            "stored as",
+            format!("{} {}, {}", log.generation(), log.file.encoding(), units::bytes(log.file.len())),
+        ),
         ("created", created),
     ];
-    let optional = [("cwd", &header.cwd), ("parent", &header.parent_session), ("preset", &header.agent_preset)];
-    facts.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?.to_lossy().into_owned()))));
+    let optional =
+        [("cwd", &header.cwd), ("parent", &header.parent_session), ("preset", &header.agent_preset)];
+    facts.extend(
+        optional
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?.to_lossy().into_owned()))),
+    );
     if header.is_subagent || header.delegation_depth > 0 {
         facts.push(("subagent", format!("depth {}", header.delegation_depth)));
     }

@@ -10,8 +10,8 @@ use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::json::Object;
-use crate::render::table::{Cell, Table};
 use crate::render::style::Role;
+use crate::render::table::{Cell, Table};
 use crate::source::Log;
 
 /// Show the history.
@@ -24,7 +24,9 @@ pub(super) fn run(
     filter: &Filter,
 ) -> Result<Outcome, Failure> {
     if !filter.is_only_at() {
-        return Err(Failure::usage("`--messages` and `--surface` show a state; of the filters only `--at` fits"));
+        return Err(Failure::usage(
+            "`--messages` and `--surface` show a state; of the filters only `--at` fits",
+        ));
     }
     let mut history = History::new();
     let mut fault: Option<HistoryError> = None;
@@ -37,7 +39,7 @@ pub(super) fn run(
     };
     if args.lenient {
         let mut walk = log.walk()?;
-        let mut lenient = Lenient::default();
+        let mut lenient = Lenient::new(args, log);
         let damage = loop {
             match walk.next_event() {
                 Ok(Some(event)) => {
@@ -48,15 +50,13 @@ pub(super) fn run(
                 Err(error) => break Some(error),
             }
         };
-        lenient.tell(ctx, log, damage.as_ref());
+        lenient.tell(ctx, &walk, damage.as_ref());
     } else {
         let mut checked = log.check(see)?;
         checked.session()?;
         tell_end(ctx, &checked);
     }
-    if let Some(missed) = filter.missed(events) {
-        return Err(Failure::usage(missed));
-    }
+    filter.check(events)?;
     if let Some(fault) = fault {
         return Err(Failure::refused(format!("no history: {fault}")));
     }
@@ -96,7 +96,7 @@ fn surface_table(ctx: &mut Ctx, history: &History) -> Result<(), Failure> {
             replaced = format!("{replaced}{gap}images offloaded by {}", spans(&node.offloaded_by));
         }
         table.row(vec![
-            Cell::right(Role::Dim, node.seq.0),
+            Cell::right(Role::Dim, node.seq.to_string()),
             Cell::left(Role::Strong, node.kind.event_type()),
             Cell::left(Role::Plain, message_id(node).unwrap_or_else(|| "(empty)".to_owned())),
             Cell::left(Role::Warn, replaced),
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn runs_of_seqs_become_spans() {
-        for (seqs, expected) in [(&[][..], ""), (&[8], "8"), (&[8, 9, 10, 12], "8-10, 12"), (&[3, 2], "3, 2")] {
+        for (seqs, expected) in [(&[][..], ""), (&[8], "8"), (&[8, 9, 10, 12], "8-10, 12"), (&[3, 2], "3, 2")]
+        {
             let seqs: Vec<Seq> = seqs.iter().map(|seq| Seq(*seq)).collect();
             assert_eq!(spans(&seqs), expected);
         }

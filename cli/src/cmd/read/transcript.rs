@@ -16,13 +16,15 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     let mut head = head(log);
     if !args.lenient {
         let mut summary = Summary::default();
-        let last = filter.last();
+        let mut probe = filter.clone();
         let mut checked = log.check(|event| {
-            if event.seq.0 <= last {
+            probe.see(event);
+            if event.seq.0 <= probe.last() {
                 summary.see(event);
             }
         })?;
         checked.storage()?;
+        probe.check(checked.end().events)?;
         tell_end(ctx, &checked);
         head.inherited = checked.end().cut;
         head.summary = Some(summary);
@@ -30,7 +32,8 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     let layout = layout(ctx, args);
     ctx.page();
     let mut fold = Fold::new(args.full);
-    let mut lenient = Lenient::default();
+    let mut lenient = Lenient::new(args, log);
+    let mut events = 0;
     let mut walk = log.walk()?;
     let mut transcript = Transcript::new(ctx.out(), layout);
     if filter.is_only_at() {
@@ -40,6 +43,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         match walk.next_event() {
             Ok(Some(event)) if event.seq.0 > filter.last() => break None,
             Ok(Some(event)) => {
+                events += 1;
                 lenient.see(&event);
                 step(&mut transcript, &mut fold, &mut filter, &event)?;
             }
@@ -56,12 +60,10 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         transcript.entry(&entry)?;
     }
     if args.lenient {
-        lenient.tell(ctx, log, damage.as_ref());
+        lenient.tell(ctx, &walk, damage.as_ref());
+        filter.check(events)?;
     }
-    match filter.missed(lenient.events) {
-        Some(missed) => Err(Failure::usage(missed)),
-        None => Ok(Outcome::Clean),
-    }
+    Ok(Outcome::Clean)
 }
 
 /// One event through fold and page.
