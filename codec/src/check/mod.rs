@@ -12,6 +12,7 @@ mod facts;
 mod fault;
 mod lifecycle;
 mod message;
+mod order;
 mod references;
 mod retry;
 mod rule;
@@ -32,6 +33,7 @@ use crate::types::Seq;
 pub use admission::admit_v4;
 pub use admission_v3::admit_v3;
 pub use fault::RuleFault;
+pub use order::{NoStretch, NodeOrder};
 pub use rule::Rule;
 pub use vocabulary::{EventType, is_retired};
 

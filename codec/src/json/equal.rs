@@ -81,7 +81,8 @@ fn write_form(form: &mut Vec<u8>, root: Js<'_>, signed_zero: bool, blank: &[&str
                 }
             }
             Kind::Object => {
-                let mut members: Vec<_> = value.members().map(|(key, value)| (key.to_wtf8(), value)).collect();
+                let mut members: Vec<_> =
+                    value.members().map(|(key, value)| (key.to_wtf8(), value)).collect();
                 // The last of duplicates wins: a stable sort from the back keeps it first.
                 members.reverse();
                 members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -89,12 +90,15 @@ fn write_form(form: &mut Vec<u8>, root: Js<'_>, signed_zero: bool, blank: &[&str
                 form.push(b'{');
                 form.extend_from_slice(&(members.len() as u64).to_be_bytes());
                 for (key, value) in members.into_iter().rev() {
-                    let inner = match place {
-                        Blank::At(depth) if blank.get(depth).is_some_and(|name| name.as_bytes() == &*key) => {
-                            if depth + 1 == blank.len() { Blank::Hit } else { Blank::At(depth + 1) }
-                        }
-                        _ => Blank::Off,
-                    };
+                    let inner =
+                        match place {
+                            Blank::At(depth)
+                                if blank.get(depth).is_some_and(|name| name.as_bytes() == &*key) =>
+                            {
+                                if depth + 1 == blank.len() { Blank::Hit } else { Blank::At(depth + 1) }
+                            }
+                            _ => Blank::Off,
+                        };
                     jobs.push(Job::Value(value, inner));
                     jobs.push(Job::Key(key));
                 }
