@@ -13,7 +13,7 @@ use dshlog_tests::model::{Corpora, Entry, Status, Torn, first_difference, sha256
 const BY_PLACE: [&str; 2] = ["identity-mismatch", "mixed-encodings"];
 
 /// Reasons in which our class differs from the official one on purpose.
-const MISNAMED: [&str; 3] = ["header-retired-key", "version-file-mismatch", "version-name-mismatch"];
+const MISNAMED: [&str; 2] = ["version-file-mismatch", "version-name-mismatch"];
 
 /// A log as the reader gives it.
 struct Read {
