@@ -23,6 +23,10 @@ use clap_complete::Shell;
                        torn tail under `verify`\n  2  wrong usage\n  3  refused: newer format, unknown required \
                        event, content that does not belong at its path,\n     an old generation without \
                        `--as-stored`\n  4  could not read or write: missing file, permission, damage\n\n\
+                       Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
+                       DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
+                       NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \
+                       DSHLOG_NOW                  a moment to take for now, in seconds since 1970, for tests\n\n\
                        What programs read, and the codes of faults: docs/output.md and docs/codes.md in the \
                        repository."
 )]

@@ -84,7 +84,8 @@ impl Printed {
     fn run(&mut self, place: &Place, args: &[&str]) {
         let output = place.run(args);
         for line in String::from_utf8(output.stdout).unwrap().lines() {
-            let document: Value = serde_json::from_str(line).unwrap();
+            // This parser refuses lone surrogates, which logs may hold.
+            let document: Value = serde_json::from_str(&line.replace("\\ud", "\\u0")).unwrap();
             match document.get("schema").and_then(Value::as_str) {
                 Some(schema) => self.object(&format!("`{schema}`"), "", &document),
                 None if document.is_array() => {

@@ -53,7 +53,7 @@ fn nothing_to_list() {
     let told = place.told(&["ls", "--since", "1d", "--project", "nowhere"]);
     assert!(told.contains("does not fit the filters"), "{told}");
     assert!(!place.told(&["ls", "--since", "1d"]).contains("note"));
-    std::fs::create_dir(place.home().join("sessions/stray")).unwrap();
+    std::fs::write(place.home().join("sessions/stray.txt"), "x").unwrap();
     let told = place.told(&["ls"]);
     assert!(told.contains("1 thing that belongs to no session"), "{told}");
 }
