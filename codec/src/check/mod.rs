@@ -18,6 +18,7 @@ mod rule;
 mod scalar;
 mod session;
 mod surface;
+mod v3;
 mod vocabulary;
 
 use crate::at::At;
@@ -29,8 +30,10 @@ use crate::types::Seq;
 
 pub use admission::admit_v4;
 pub use admission_v3::admit_v3;
+pub use facts::check_catalog_fact;
 pub use fault::RuleFault;
 pub use rule::{Rule, Stage};
+pub use v3::{CheckerV3, check_v3_event};
 pub use vocabulary::{EventType, is_retired};
 
 use facts::Facts;
