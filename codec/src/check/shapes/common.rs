@@ -82,7 +82,7 @@ pub static SOURCE: Shape = switch!(kind:
 );
 
 static INSTRUCTION_CHANGE: Shape = object!({
-    action: one_of!("set" | "replace" | "remove"), scope: Str, path: Str; digest: Str1
+    action: one_of!("set" | "replace" | "remove"), scope: Str, path: Str; digest: Str
 });
 
 pub(super) static SECTIONS: Shape = list!(object!({ name: Str1, text: Str }));
@@ -119,7 +119,7 @@ pub(super) static ASSISTANT_MESSAGE: Shape = object!({
 });
 
 pub(super) static TOOL_MESSAGE: Shape = object!(
-    { id: Str1, role: one_of!("user"), content: list!(BLOCK, 1, 1), source: TOOL_SOURCE },
+    { id: Str1, role: one_of!("user"), content: BLOCKS, source: TOOL_SOURCE },
     rules::tool_message
 );
 

@@ -130,7 +130,9 @@ pub(super) fn legacy_goal_message(message: Js<'_>, _: &mut Further<'_>) -> Said 
 
 /// W6.
 pub(super) fn tool_message(message: Js<'_>, _: &mut Further<'_>) -> Said {
-    let block = message.get("content").and_then(|content| content.elements().next());
+    let mut blocks = message.get("content").into_iter().flat_map(Js::elements);
+    let block = blocks.next();
+    ensure(blocks.next().is_none(), "more than one block")?;
     ensure(is(block.and_then(|b| b.get("type")), "tool-result"), "the block is no tool result")?;
     let call = block.and_then(|b| text(b, "toolCallId"));
     let source = message.get("source").and_then(|source| text(source, "callId"));

@@ -284,7 +284,7 @@ impl<'a> Walk<'a> {
                     (None, Some(decides)) => {
                         return Err(Wrong::malformed(decides, wanted_for(decides, "a known kind")).into());
                     }
-                    (None, None) => return Err(missing(value, on)),
+                    (None, None) => return Err(missing(value, on).into()),
                 }
                 Ok(())
             }
@@ -317,7 +317,7 @@ impl<'a> Walk<'a> {
         };
         let absent = |value: Js<'a>| match members.required.iter().find(|(name, _)| value.get(name).is_none())
         {
-            Some((name, _)) => Err(missing(value, name)),
+            Some((name, _)) => Err(Box::new(missing(value, name))),
             None => Ok(()),
         };
         // V2 looks for members that are missing first, its predecessors last (1.6, rule 7).
@@ -340,8 +340,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn missing<'a>(object: Js<'a>, name: &'static str) -> Box<Wrong<'a>> {
-    Box::new(Wrong { member: Some(name), ..Wrong::malformed(object, "missing member") })
+fn missing<'a>(object: Js<'a>, name: &'static str) -> Wrong<'a> {
+    Wrong { member: Some(name), ..Wrong::malformed(object, "missing member") }
 }
 
 fn wanted_for(value: Js<'_>, wanted: &str) -> String {
@@ -363,7 +363,7 @@ fn locate(root: Js<'_>, target: Js<'_>, pointer: &mut String) {
         }
         for (i, element) in value.elements().enumerate() {
             if holds(element) {
-                pointer.push_str(&format!("/{i}"));
+                push_name(pointer, &i.to_string());
                 value = element;
                 continue 'down;
             }
