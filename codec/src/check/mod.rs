@@ -17,6 +17,7 @@ mod retry;
 mod rule;
 mod scalar;
 mod session;
+pub mod shapes;
 mod surface;
 mod v3;
 mod vocabulary;
