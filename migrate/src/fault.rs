@@ -31,12 +31,7 @@ pub(crate) fn malformed<T>(
     pointer: impl Into<String>,
     what: impl Into<String>,
 ) -> Check<T> {
-    Err(Box::new(Fault {
-        code,
-        class: RefusalClass::Malformed,
-        pointer: pointer.into(),
-        what: what.into(),
-    }))
+    Err(Box::new(Fault { code, class: RefusalClass::Malformed, pointer: pointer.into(), what: what.into() }))
 }
 
 /// Perhaps sound, but there is no way to the target.

@@ -71,10 +71,7 @@ impl Run {
     }
 
     /// All events of the target, in order.
-    pub fn each<E>(
-        mut self,
-        mut see: impl FnMut(&Event<'_>) -> Result<(), E>,
-    ) -> Result<Done, RunError<E>> {
+    pub fn each<E>(mut self, mut see: impl FnMut(&Event<'_>) -> Result<(), E>) -> Result<Done, RunError<E>> {
         let mut events = 0;
         let mut stopped = None;
         let mut sink = |event: &Event<'_>| {

@@ -34,7 +34,7 @@ pub use admission_v3::admit_v3;
 pub use facts::check_catalog_fact;
 pub use fault::RuleFault;
 pub use rule::{Rule, Stage};
-pub use v3::{CheckerV3, check_v3_event};
+pub use v3::CheckerV3;
 pub use vocabulary::{EventType, is_retired};
 
 use facts::Facts;

@@ -80,9 +80,10 @@ impl Catalog {
 
 fn check_child(entry: &Entry, child: &Child) -> Result<(), Refusal> {
     let good = entry.created_at == child.created_at
-        && child.fact.as_ref().is_none_or(|fact| {
-            entry.mode.as_str() == Some(fact.mode.name()) && entry.label == fact.label
-        });
+        && child
+            .fact
+            .as_ref()
+            .is_none_or(|fact| entry.mode.as_str() == Some(fact.mode.name()) && entry.label == fact.label);
     if good {
         return Ok(());
     }

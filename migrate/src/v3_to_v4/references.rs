@@ -74,13 +74,7 @@ fn object<'a>(event: &Event<'a>) -> Check<Js<'a>> {
     }
 }
 
-fn endpoints<'a>(
-    range: Js<'a>,
-    names: [&str; 2],
-    shift: &Shift,
-    own: u64,
-    pointer: &str,
-) -> Check<Tree<'a>> {
+fn endpoints<'a>(range: Js<'a>, names: [&str; 2], shift: &Shift, own: u64, pointer: &str) -> Check<Tree<'a>> {
     let mut fields = Fields::of(range);
     for name in names {
         fields.set(name, shift.reference(range.get(name), own, pointer)?);

@@ -146,14 +146,16 @@ impl Dispatches {
     pub(super) fn start(&mut self, data: Js<'_>) -> Check {
         let id = |name| Scalar::of(data.get(name));
         let (root, parent, own) = (id("rootCallId"), id("parentCallId"), id("subCallId"));
-        if !parent.is_same(&root) && self.by_id.get(&parent).is_none_or(|parent| !parent.root.is_same(&root)) {
+        if !parent.is_same(&root) && self.by_id.get(&parent).is_none_or(|parent| !parent.root.is_same(&root))
+        {
             return refuse(DISPATCH, "/data/parentCallId", shown(data.get("parentCallId")));
         }
         if self.by_id.contains_key(&own) {
             return refuse(DISPATCH, "/data/subCallId", shown(data.get("subCallId")));
         }
         if own != Scalar::Never {
-            let dispatch = Dispatch { root, parent, name: id("name"), arguments: arguments(data), settled: false };
+            let dispatch =
+                Dispatch { root, parent, name: id("name"), arguments: arguments(data), settled: false };
             self.by_id.insert(own, dispatch);
         }
         Ok(())

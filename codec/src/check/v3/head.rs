@@ -56,7 +56,11 @@ impl Head {
             }
             kind if kind.is_surface() => {
                 if self.touches(event).contains(&true) {
-                    return refuse(Rule::SurfaceLifecycle, "/surfaceOp", "only a system message may replace the head");
+                    return refuse(
+                        Rule::SurfaceLifecycle,
+                        "/surfaceOp",
+                        "only a system message may replace the head",
+                    );
                 }
                 self.has_surface = true;
             }

@@ -10,14 +10,12 @@ mod relations;
 mod retries;
 
 use crate::at::At;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::event::Event;
-use crate::generation::Rules;
 use crate::header::Header;
 use crate::json::Js;
 use crate::types::Generation;
 
-use super::admission_v3::admit_v3;
 use super::vocabulary::EventType;
 use super::{Verdict, check_cut, check_marker, unknown};
 
@@ -41,7 +39,8 @@ pub struct CheckerV3 {
 }
 
 impl CheckerV3 {
-    /// For events whose rows passed the reader, or the step from V2: those have passed [`check_v3_event`].
+    /// For events whose rows passed the reader, or the step from V2: what V3 asks of each event by itself (section 11.2)
+    /// holds for them.
     pub fn new(header: &Header) -> Self {
         Self {
             is_seeded: header.is_seeded,
@@ -81,15 +80,5 @@ impl CheckerV3 {
             (first, _) => (first.or(rest), None),
         };
         Verdict { storage, behind_unknown, session: None, surface }
-    }
-}
-
-/// What V3 asks of each event by itself (section 11.2), for events that no reader has seen: those of a migration. The
-/// closed envelope is not looked at.
-pub fn check_v3_event(event: &Event<'_>) -> Result<(), Error> {
-    admit_v3(event.row).map_err(|fault| fault.at(event.at()))?;
-    match Rules::of(V3).and_then(|rules| rules.check_event) {
-        Some(check) => check(event).map_err(|what| ErrorKind::RowShape { what }.at(event.at())),
-        None => Ok(()),
     }
 }

@@ -246,9 +246,10 @@ impl Relations {
     /// The open compaction, when `ids` has its `compactionId` and `sourceCommandId`.
     fn named<'o>(&'o mut self, ids: Js<'_>, pointer: &str) -> Check<&'o mut Compaction> {
         let id = ids.get("compactionId");
-        let found = self.compaction.as_mut().filter(|open| {
-            open.id.is_same_as(id) && open.command.is_same_as(ids.get("sourceCommandId"))
-        });
+        let found = self
+            .compaction
+            .as_mut()
+            .filter(|open| open.id.is_same_as(id) && open.command.is_same_as(ids.get("sourceCommandId")));
         match found {
             Some(open) => Ok(open),
             None => refuse(Rule::Compaction, pointer, format!("no such one is open: {}", shown(id))),
