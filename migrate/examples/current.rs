@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dshlog_codec::check::Checker;
+use dshlog_codec::home::{Placement, check_identity};
 use dshlog_codec::{Event, Generation, Limits, LogFile};
 use dshlog_migrate::{children, migrate_in_memory};
 
@@ -49,11 +50,13 @@ fn restore(path: &Path, out: &mut Vec<u8>) -> Result<String, Box<dyn std::error:
         }
         (header, checker.finish(reader.take_end().cut), String::new())
     } else {
-        let id = log.header()?.id;
-        // <root>/<project>/<session>/<log>
-        let found = match path.ancestors().nth(3) {
-            Some(root) => children::collect(root, &id, &limits)?,
-            None => children::Evidence::default(),
+        let header = log.header()?;
+        let found = match Placement::of(path, None) {
+            Placement::Member(member) => {
+                check_identity(&member, &header)?;
+                children::collect(&member.root, &header.id, &limits)?
+            }
+            Placement::Stray => children::Evidence::default(),
         };
         let notes: Vec<_> = found.warnings.iter().map(|w| format!("child {}: {}", w.id, w.fault)).collect();
         let done = migrate_in_memory(&log, Some(found.children), &limits, see)?;

@@ -117,7 +117,8 @@ impl Evidence {
     }
 }
 
-/// What the log of a subagent says of it. The whole log is read and checked, at V4 by the rules of V4, else at V3.
+/// What the log of a subagent says of it. The whole log is read and checked, at V4 by the rules of V4, those of a
+/// session included, else at V3.
 pub fn describe(log: &LogFile, limits: &Limits) -> Result<Option<Fact>, ChildFault> {
     let mut descriptors = Descriptors::default();
     let verdict = if log.generation() == Generation::CURRENT {
@@ -132,7 +133,8 @@ pub fn describe(log: &LogFile, limits: &Limits) -> Result<Option<Fact>, ChildFau
         })?;
         checker.finish(done.cut)
     };
-    match verdict.storage {
+    // A child in V4 must be one on which a session could open.
+    match verdict.storage.or(verdict.session) {
         Some(fault) => Err(fault.into()),
         None => descriptors.finish(),
     }

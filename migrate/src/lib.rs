@@ -12,6 +12,8 @@ mod edge;
 mod fault;
 mod run;
 mod shift;
+#[cfg(test)]
+mod testing;
 mod v2_to_v3;
 mod v3_to_v4;
 

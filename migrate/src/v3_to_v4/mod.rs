@@ -275,4 +275,4 @@ fn interrupted<'a>(turn: f64, seq: u64, next: &Event<'a>) -> Tree<'a> {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;
