@@ -257,4 +257,4 @@ impl Edge for V2ToV3 {
 }
 
 #[cfg(test)]
-mod tests {}
+mod tests;

@@ -26,11 +26,17 @@ fn no_human_message(pointer: &str, seq: u64) -> RuleFault {
     RuleFault { rule: Rule::Title, pointer: pointer.to_owned(), detail: format!("{seq} is no human message") }
 }
 
+/// Written by a human, in blocks that can be looked at: the real check collects the text of what a title names.
+fn is_human(message: Js<'_>) -> bool {
+    let content = message.get("content").and_then(Js::as_array);
+    is(message.get("source").and_then(|source| source.get("kind")), "user")
+        && content.is_some_and(|mut blocks| !blocks.any(Js::is_null))
+}
+
 impl Titles {
     /// Must see every event.
     pub(super) fn pass(&mut self, seq: u64, kind: EventType, data: Option<Js<'_>>) -> Check {
-        let source = object(data).and_then(|message| message.get("source"));
-        if kind == EventType::UserMessage && is(source.and_then(|source| source.get("kind")), "user") {
+        if kind == EventType::UserMessage && object(data).is_some_and(is_human) {
             self.human.push(seq);
             self.ahead.remove(&seq);
         }
