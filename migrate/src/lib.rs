@@ -7,6 +7,11 @@
 
 mod chain;
 mod edge;
+mod fault;
+mod v0_to_v1;
+mod v1_to_v2;
 
 pub use chain::{Chain, ChainError, Sink};
 pub use edge::{Edge, Out, Refusal, RefusalClass};
+pub use v0_to_v1::V0ToV1;
+pub use v1_to_v2::{SourceKind, V1ToV2};
