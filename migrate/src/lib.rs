@@ -14,11 +14,15 @@ mod run;
 mod shift;
 #[cfg(test)]
 mod testing;
+mod v0_to_v1;
+mod v1_to_v2;
 mod v2_to_v3;
 mod v3_to_v4;
 
 pub use chain::{Chain, ChainError, Sink};
 pub use edge::{Edge, Out, Refusal, RefusalClass};
 pub use run::{Done, Migrated, Run, RunError, migrate_in_memory};
+pub use v0_to_v1::V0ToV1;
+pub use v1_to_v2::{SourceKind, V1ToV2};
 pub use v2_to_v3::V2ToV3;
 pub use v3_to_v4::V3ToV4;

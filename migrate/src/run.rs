@@ -11,6 +11,8 @@ use dshlog_codec::{End, Event, Generation, Header, Limits, LogFile, LogReader};
 use crate::chain::{Chain, ChainError};
 use crate::children::Child;
 use crate::edge::{Edge, Refusal, RefusalClass};
+use crate::v0_to_v1::V0ToV1;
+use crate::v1_to_v2::{SourceKind, V1ToV2};
 use crate::v2_to_v3::V2ToV3;
 use crate::v3_to_v4::V3ToV4;
 
@@ -117,9 +119,12 @@ fn walk(
 
 /// The steps from `source` to `target`, as far as there are such steps.
 fn edges(source: Generation, target: Generation, children: Option<Vec<Child>>) -> Vec<Box<dyn Edge>> {
+    let kind = if source.0 == 1 { SourceKind::Decoded } else { SourceKind::Transformed };
     let mut children = children;
     let steps = (source.0..target.0).filter_map(|from| -> Option<Box<dyn Edge>> {
         Some(match from {
+            0 => Box::new(V0ToV1::new()),
+            1 => Box::new(V1ToV2::new(kind)),
             2 => Box::new(V2ToV3::new()),
             3 => Box::new(V3ToV4::new(children.take())),
             _ => return None,
