@@ -22,6 +22,9 @@ use super::{Verdict, check_cut, check_marker, unknown};
 use head::Head;
 use relations::Relations;
 
+#[cfg(test)]
+mod tests;
+
 const V3: Generation = Generation(3);
 
 /// The final checks on the events of a V3 log, in one pass. It keeps ids, seqs and digests, never payload text.
