@@ -1,2 +1,27 @@
-//! The `dshlog` program.
-fn main() {}
+//! `dshlog`: look into, check and upgrade the session logs of dsh without starting an agent.
+
+mod args;
+mod cmd;
+mod ctx;
+mod exit;
+mod hint;
+mod pager;
+mod pool;
+mod render;
+mod select;
+mod source;
+mod transcript;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let args = match args::Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    let mut ctx = ctx::Ctx::from_process(&args.global);
+    let result = cmd::run(&mut ctx, args.command);
+    exit::finish(ctx, result)
+}

@@ -216,7 +216,6 @@ impl ErrorKind {
             ErrorKind::Limit { .. } => Class::Limit,
             ErrorKind::Identity { .. }
             | ErrorKind::MixedEncodings { .. }
-            | ErrorKind::HeaderRetired { .. }
             | ErrorKind::VersionMismatch { .. } => Class::Misplaced,
             ErrorKind::NotFound => Class::NotFound,
             ErrorKind::Locked => Class::Locked,

@@ -1,12 +1,12 @@
 //! Stage A for V4: what refuses a row whatever else is wrong with it, even behind damage (`docs/spec/rows.md`,
 //! section 8.2; `docs/spec/events-v4.md`, sections 5 to 7).
 
-use crate::json::{Js, SAFE_INTEGER};
+use crate::json::{Js, JsStr, SAFE_INTEGER};
 
 use super::fault::{Check, RuleFault, ensure, refuse, shown};
 use super::message::{Blocks, check_blocks, check_ordinary, check_source, check_stream};
 use super::rule::Rule;
-use super::scalar::{count, is, is_absent_or_true, is_positive, nonempty, object};
+use super::scalar::{count, equals, is, is_absent_or_true, is_positive, nonempty, object};
 
 /// Check one V4 row as it is stored: `sourceEventSeqs` still in range form, `seq` whatever it is.
 ///
@@ -14,13 +14,13 @@ use super::scalar::{count, is, is_absent_or_true, is_positive, nonempty, object}
 /// reader, a `developer/message` is checked even when it is marked ignorable.
 pub fn admit_v4(row: Js<'_>) -> Result<(), RuleFault> {
     let Some(kind) = row.get("type").and_then(Js::as_str) else { return Ok(()) };
-    let lossy;
-    let kind = match kind.as_plain() {
-        Some(kind) => kind,
-        None => {
-            lossy = kind.to_lossy();
-            &*lossy
-        }
+    // Names of types have no escapes, unless somebody wants to hide one.
+    let spelled;
+    let kind = if let Some(plain) = kind.as_plain() {
+        plain
+    } else {
+        spelled = kind.to_lossy();
+        &*spelled
     };
     let data = || row.get("data");
     let member = |name: &str| data().and_then(|d| d.get(name));
@@ -201,7 +201,7 @@ fn tool_result(row: Js<'_>, data: Option<Js<'_>>) -> Check {
         return refuse(Rule::ResultError, "/data/message/isError", shown(message.get("isError")));
     }
     let Some(error) = error else { return Ok(()) };
-    let id = message.get("id").and_then(Js::as_str).map(|id| id.to_wtf8());
+    let id = message.get("id").and_then(Js::as_str).map(JsStr::to_wtf8);
     if is(error.get("code"), "TOOL_NOT_STARTED")
         && id.is_some_and(|id| id.starts_with(FORKED.as_bytes()))
         && !is_fork_result(row, message, error)
@@ -237,13 +237,7 @@ pub(super) const FORKED: &str = "forked-tool-result-";
 
 /// The rules of `docs/spec/events-v4.md`, section 7.6, for a result that claims to be such a one.
 fn is_fork_result(row: Js<'_>, message: Js<'_>, error: Js<'_>) -> bool {
-    let number = |n: u64| {
-        // A count is at most 2^53-1, so the conversion is exact.
-        #[expect(clippy::cast_precision_loss)]
-        let n = n as f64;
-        n
-    };
-    let Some(n) = repair_number(message, FORKED).map(number) else { return false };
+    let Some(n) = repair_number(message, FORKED) else { return false };
     let content = message.get("content");
     let one_text = content.is_some_and(|c| {
         let mut blocks = c.elements();
@@ -253,17 +247,20 @@ fn is_fork_result(row: Js<'_>, message: Js<'_>, error: Js<'_>) -> bool {
     if !is(error.get("name"), "ToolNotStartedError") || !one_text {
         return false;
     }
-    let own = row.get("seq").and_then(Js::as_f64);
+    let own = row.get("seq");
     let op = row.get("surfaceOp");
     let sources = row.get("sourceEventSeqs");
     if is(op, "append") {
-        return sources.is_none() && own == Some(n);
+        return sources.is_none() && equals(own, n);
     }
-    if !is(object(op).and_then(|op| op.get("op")), "replace") || !own.is_some_and(|own| n < own) {
-        return false;
-    }
+    // A count is at most 2^53-1, so the conversion is exact.
+    #[expect(clippy::cast_precision_loss)]
+    let later = own.and_then(Js::as_f64).is_some_and(|own| (n as f64) < own);
     let Some(mut cited) = sources.and_then(Js::as_array) else { return false };
-    cited.next().and_then(Js::as_f64) == Some(n) && cited.next().is_none()
+    is(object(op).and_then(|op| op.get("op")), "replace")
+        && later
+        && equals(cited.next(), n)
+        && cited.next().is_none()
 }
 
 /// The number at the end of a repair result's message id, which is `prefix`, the call id, `-` and a canonical count.

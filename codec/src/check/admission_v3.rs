@@ -147,3 +147,80 @@ fn is_attachment(value: Js<'_>) -> bool {
             .get("originalDimensions")
             .is_none_or(|v| v.is_object() && v.has_only(&["width", "height"]) && size(v))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Doc;
+
+    const SYSTEM: &str = r#"{"type":"system/message","data":{"turn":1,"step":1,"message":{"id":"i","role":"system","source":{"kind":"plugin","plugin":"p"},"content":[{"type":"text","text":""}]}}}"#;
+
+    #[track_caller]
+    fn check(row: &str, expected: Option<Rule>) {
+        let doc = Doc::parse(row).unwrap();
+        assert_eq!(admit_v3(doc.root()).err().map(|fault| fault.rule), expected, "{row}");
+    }
+
+    #[track_caller]
+    fn changed(from: &str, to: &str, expected: Option<Rule>) {
+        assert!(SYSTEM.contains(from), "{from}");
+        check(&SYSTEM.replacen(from, to, 1), expected);
+    }
+
+    #[test]
+    fn section_8_1_rows() {
+        check(r#"{"type":"request/header","data":{}}"#, Some(Rule::RetiredPrompt));
+        let system = r#"{"type":"request/header","ignorable":true,"data":{"header":{"system":1}}}"#;
+        check(system, Some(Rule::RetiredPromptV3));
+        check(r#"{"type":"request/header","data":{"header":{}}}"#, None);
+        check(r#"{"type":"tool/code-dispatch"}"#, Some(Rule::RetiredType));
+        check(r#"{"type":"tool/code-dispatch","ignorable":true}"#, None);
+        check(r#"{"type":"developer/message"}"#, None);
+        check(SYSTEM, None);
+    }
+
+    #[test]
+    fn section_8_1_system_messages() {
+        let shape = Some(Rule::SystemMessage);
+        changed("\"turn\":1", "\"turn\":0", shape);
+        changed("\"turn\":1", "\"turn\":1,\"x\":1", shape);
+        changed("\"id\":\"i\"", "\"id\":\"i\",\"x\":1", shape);
+        changed("\"id\":\"i\"", "\"id\":\"\"", shape);
+        changed("\"role\":\"system\"", "\"role\":\"user\"", shape);
+        let source = Some(Rule::Source);
+        let of = |rest: &str, expected| changed("\"plugin\":\"p\"", rest, expected);
+        of(r#""plugin":"p","x":1"#, source);
+        of(r#""plugin":"p","sections":1"#, None);
+        of(r#""plugin":"p","compactionId":"k""#, source);
+        of(r#""plugin":"compact""#, source);
+        of(r#""plugin":"compact","compactionId":"k","sourceCommandId":"c""#, None);
+        of(r#""plugin":"p","form":"notice","summary":"s""#, None);
+        of(r#""plugin":"p","form":"notice""#, source);
+        of(r#""plugin":"p","form":"snapshot","sections":[{"name":"n","text":""}]"#, None);
+        of(r#""plugin":"p","form":"snapshot","sections":[{"name":"","text":""}]"#, source);
+        of(r#""plugin":"p","form":"catalog","sections":[]"#, source);
+        of(r#""plugin":"p","form":"other""#, source);
+    }
+
+    #[test]
+    fn section_8_1_blocks() {
+        let block = |to: &str, good: bool| {
+            let expected = if good { None } else { Some(Rule::SystemMessage) };
+            changed(r#"{"type":"text","text":""}"#, to, expected);
+        };
+        block("1", false);
+        block(r#"{"type":""}"#, false);
+        block(r#"{"type":"text","text":"","x":1}"#, false);
+        block(r#"{"type":"any","x":1}"#, true);
+        block(r#"{"type":"tool-call","id":"i","name":"n","arguments":""}"#, true);
+        block(r#"{"type":"tool-call","id":"i","name":"","arguments":""}"#, false);
+        block(r#"{"type":"tool-result","toolCallId":"c","content":[{"type":"text","text":""}]}"#, true);
+        block(r#"{"type":"tool-result","toolCallId":"c","content":[{"type":"text"}]}"#, false);
+        block(r#"{"type":"tool-result","toolCallId":"c"}"#, false);
+        block(r#"{"type":"tool-result","toolCallId":"c","content":[],"isError":1}"#, false);
+        let image = r#"{"type":"image","attachment":{"attachmentId":"a","mediaType":"image/png","bytes":0,"width":1,"height":1}}"#;
+        block(image, true);
+        block(&image.replace("png", "tiff"), false);
+        block(&image.replace("\"width\":1", "\"width\":0"), false);
+    }
+}

@@ -64,12 +64,6 @@ impl Compactions {
         }
     }
 
-    /// The open compaction, also still in its turn.
-    fn in_turn<'o>(&'o mut self, ids: Js<'_>, turn: Option<u64>, pointer: &str) -> Check<&'o mut Open> {
-        let open = self.named(ids, pointer)?;
-        if open.turn == turn { Ok(open) } else { refuse(RULE, pointer, "its turn is over") }
-    }
-
     /// `compaction/summary`.
     pub(super) fn summary(
         &mut self,
@@ -79,7 +73,10 @@ impl Compactions {
         surface: &Surface,
     ) -> Check {
         surface.check_span(event, data)?;
-        let open = self.in_turn(data, turn, "/data/compactionId")?;
+        let open = self.named(data, "/data/compactionId")?;
+        if open.turn != turn {
+            return refuse(RULE, "", "its turn is over");
+        }
         if open.summarized {
             return refuse(RULE, "", "it has a summary already");
         }
@@ -87,9 +84,10 @@ impl Compactions {
         Ok(())
     }
 
-    /// A `user/message` that takes the place of what was compacted. `source` is the message's.
-    pub(super) fn checkpoint(&mut self, source: Js<'_>, turn: Option<u64>) -> Check {
-        self.in_turn(source, turn, "/data/source/compactionId").map(|_| ())
+    /// A `user/message` that takes the place of what was compacted. `source` is the message's. Unlike a summary it may
+    /// come when the turn is over, which only an orphaned compaction can outlive.
+    pub(super) fn checkpoint(&mut self, source: Js<'_>) -> Check {
+        self.named(source, "/data/source/compactionId").map(|_| ())
     }
 
     /// `compaction/end`.

@@ -234,7 +234,7 @@ impl Lifecycle {
             return refuse(Rule::Source, "/data/source", shown(source));
         };
         if *change != Change::Append && is(source.get("kind"), "compact-checkpoint") {
-            self.compactions.checkpoint(source, self.turns.turn)?;
+            self.compactions.checkpoint(source)?;
         }
         self.titles.message(event, source);
         Ok(())

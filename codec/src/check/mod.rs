@@ -19,6 +19,8 @@ mod scalar;
 mod session;
 pub mod shapes;
 mod surface;
+#[cfg(test)]
+mod tests;
 mod v3;
 mod vocabulary;
 
@@ -33,7 +35,7 @@ pub use admission::admit_v4;
 pub use admission_v3::admit_v3;
 pub use facts::check_catalog_fact;
 pub use fault::RuleFault;
-pub use rule::{Rule, Stage};
+pub use rule::Rule;
 pub use v3::CheckerV3;
 pub use vocabulary::{EventType, is_retired};
 
@@ -50,8 +52,8 @@ pub struct Verdict {
     /// When that is an unknown required type ([`Rule::is_unknown_type`]): the first other fault, for readers that pass
     /// over such events.
     pub behind_unknown: Option<Error>,
-    /// The first fault that only a session raises: the events can be read, but no session opens on them. Nothing
-    /// when there is another fault.
+    /// The first fault that only a session raises: the events can be read, but no session opens on them. Of interest
+    /// when there is no other fault.
     pub session: Option<Error>,
     /// Surface nodes at the end, in order; when there is a fault, up to where the machine stopped.
     pub surface: Vec<Seq>,
@@ -59,7 +61,8 @@ pub struct Verdict {
 
 /// Stages C to E over the events of a V4 log, in one pass.
 ///
-/// Each stage goes on to its own first fault, and [`Checker::finish`] names the one of the first stage.
+/// Each stage goes on to its own first fault, and [`Checker::finish`] names the one that the official storage reader
+/// comes to first. That is the order of the stages, but for unknown types: it looks for them behind D.
 #[derive(Debug)]
 pub struct Checker {
     is_seeded: bool,
@@ -120,35 +123,21 @@ impl Checker {
 
     /// The verdict on a log whose inherited part has `cut` events.
     pub fn finish(self, cut: u64) -> Verdict {
-        let counts = check_cut(self.is_seeded, cut, self.events);
-        let marker = check_marker(self.is_seeded, cut, self.marker);
         let (lifecycle, surface) = self.lifecycle.finish();
         let (stored, session) = self.session.finish();
-        let relations = self.facts.finish(cut).or(lifecycle).or(stored);
-        let release = first(self.unknown, self.admission);
-        let (storage, behind_unknown) = match (counts, release) {
-            (Some(counts), _) => (Some(counts), None),
-            (None, (Some(unknown), admission)) if is_unknown(&unknown) => {
-                (Some(unknown), admission.or(marker).or(relations))
-            }
-            (None, (first, _)) => (first.or(marker).or(relations), None),
+        let known = check_cut(self.is_seeded, cut, self.events)
+            .or(self.admission)
+            .or_else(|| check_marker(self.is_seeded, cut, self.marker))
+            .or_else(|| self.facts.finish(cut))
+            .or(lifecycle);
+        // The catalog of formats looks for unknown types in stage C, the storage reader between D and E.
+        let (storage, behind_unknown) = match (known, self.unknown) {
+            (Some(fault), _) => (Some(fault), None),
+            (None, Some(unknown)) => (Some(unknown), stored),
+            (None, None) => (stored, None),
         };
-        let session = if storage.is_none() { session } else { None };
         Verdict { storage, behind_unknown, session, surface }
     }
-}
-
-/// Two faults of one stage, the one of the earlier event first.
-fn first(a: Option<Error>, b: Option<Error>) -> (Option<Error>, Option<Error>) {
-    match (&a, &b) {
-        (Some(x), Some(y)) if x.position().seq <= y.position().seq => (a, b),
-        (Some(_), None) => (a, b),
-        _ => (b, a),
-    }
-}
-
-fn is_unknown(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Rule { rule, .. } if rule.is_unknown_type())
 }
 
 fn unknown(event: &Event<'_>) -> Error {

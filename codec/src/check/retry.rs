@@ -6,7 +6,7 @@ use crate::json::Js;
 
 use super::fault::{Check, ensure, refuse, shown};
 use super::rule::Rule;
-use super::scalar::{Id, Scalar, count, nonempty};
+use super::scalar::{Id, Scalar, count, equals, nonempty};
 
 const RULE: Rule = Rule::Retry;
 
@@ -48,7 +48,7 @@ impl Retries {
         let name = Id::from(name.to_wtf8());
         for (member, expected) in [("turn", turn), ("step", step)] {
             let value = data.get(member);
-            ensure(count(value) == Some(expected), RULE, &format!("/data/{member}"), value)?;
+            ensure(equals(value, expected), RULE, &format!("/data/{member}"), value)?;
         }
         let stated = data.get("provider");
         ensure(provider.is_same_as(stated), RULE, "/data/provider", stated)?;
@@ -56,23 +56,16 @@ impl Retries {
         let retry = data.get("retry");
         let number = count(retry);
         let key = ChainKey { turn, step, provider: provider.clone(), policy };
-        let number = match self.chains.get(&key).map(|last| (last, last.retry.checked_add(1))) {
-            Some((last, next)) => {
-                ensure(number == next, RULE, "/data/retry", retry)?;
-                ensure(name == last.id, RULE, "/data/retryId", id)?;
-                number.unwrap_or_default()
-            }
-            None => {
-                ensure(number == Some(1), RULE, "/data/retry", retry)?;
-                ensure(!self.ids.contains(&name), RULE, "/data/retryId", id)?;
-                1
-            }
-        };
+        let last = self.chains.get(&key);
+        let next = last.map_or(1, |last| last.retry.saturating_add(1));
+        ensure(number == Some(next), RULE, "/data/retry", retry)?;
+        let fits = last.map_or_else(|| !self.ids.contains(&name), |last| last.id == name);
+        ensure(fits, RULE, "/data/retryId", id)?;
         self.ids.insert(name.clone());
-        self.scheduled.insert((name.clone(), number), Scheduled { turn, step, started: false });
+        self.scheduled.insert((name.clone(), next), Scheduled { turn, step, started: false });
         // A policy that is never the same as another one chains nothing.
         if key.policy != Scalar::Never {
-            self.chains.insert(key, Chain { retry: number, id: name });
+            self.chains.insert(key, Chain { retry: next, id: name });
         }
         Ok(())
     }
@@ -87,7 +80,7 @@ impl Retries {
         };
         for (member, expected) in [("turn", scheduled.turn), ("step", scheduled.step)] {
             let value = data.get(member);
-            ensure(count(value) == Some(expected), RULE, &format!("/data/{member}"), value)?;
+            ensure(equals(value, expected), RULE, &format!("/data/{member}"), value)?;
         }
         scheduled.started = true;
         Ok(())

@@ -2,22 +2,6 @@
 
 use crate::error::Class;
 
-/// When the official reader looks at a rule (`docs/spec/events-v4.md`, section 5). Of several faults it names the one
-/// of the first stage, and in a stage the first in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
-    /// A: each row, before its shape is looked at.
-    Admission,
-    /// C: the release checks.
-    Release,
-    /// D, first pass.
-    Facts,
-    /// D, second pass: the lifecycle machine.
-    Lifecycle,
-    /// E: the checks of a session.
-    Session,
-}
-
 macro_rules! rules {
     ($($(#[$doc:meta])* $name:ident, $code:literal, $class:ident, $spec:literal, $text:literal;)*) => {
         /// A rule. `docs/codes.md` lists them all.

@@ -64,6 +64,13 @@ pub(super) fn count(value: Option<Js<'_>>) -> Option<u64> {
     value.and_then(Js::as_count)
 }
 
+/// True for a number that equals `expected`, a count. Equal is what JavaScript takes as such: 0 may be written as `-0`.
+pub(super) fn equals(value: Option<Js<'_>>, expected: u64) -> bool {
+    // A count is at most 2^53-1, so the conversion is exact.
+    #[expect(clippy::cast_precision_loss, clippy::float_cmp)]
+    value.and_then(Js::as_f64).is_some_and(|number| number == expected as f64)
+}
+
 /// True for a count other than 0.
 pub(super) fn is_positive(value: Option<Js<'_>>) -> bool {
     count(value).is_some_and(|n| n > 0)

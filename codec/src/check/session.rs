@@ -19,24 +19,27 @@ use super::vocabulary::EventType;
 pub(super) struct Session {
     /// Results on the surface: their data without the content, which alone a replacement may change.
     results: HashMap<u64, Digest>,
-    /// User messages and results on the surface that have images: which of them are offloaded.
+    /// User messages and results on the surface that have images: which of them are offloaded. Those with a `null`
+    /// block are missing, since a session cannot count their images.
     images: HashMap<u64, Vec<bool>>,
-    storage: Option<Error>,
-    session: Option<Error>,
+    /// Headers with `null` among their tools, in which a session cannot look up a tool.
+    unreadable: Vec<u64>,
+    in_storage: Option<Error>,
+    beyond: Option<Error>,
 }
 
 impl Session {
     /// One known event that the machine has accepted; `change` is what it did to the surface.
     pub(super) fn see(&mut self, event: &Event<'_>, kind: EventType, change: &Change) {
-        if self.storage.is_some() {
+        if self.in_storage.is_some() {
             return;
         }
         if let Err(fault) = check_stored(event, kind) {
-            self.storage = Some(fault.at(event.at()));
-        } else if self.session.is_none()
+            self.in_storage = Some(fault.at(event.at()));
+        } else if self.beyond.is_none()
             && let Err(fault) = check_settlement(event, kind).and_then(|()| self.fold(event, kind, change))
         {
-            self.session = Some(fault.at(event.at()));
+            self.beyond = Some(fault.at(event.at()));
         }
     }
 
@@ -44,8 +47,17 @@ impl Session {
         if kind == EventType::ImageOffload {
             return self.offload(event);
         }
-        let Some(data) = event.data.filter(|_| kind.is_surface()) else { return Ok(()) };
         let seq = event.seq.0;
+        if kind == EventType::RequestHeader {
+            let tools = event.member("header").and_then(|h| h.get("tools"));
+            if tools.is_some_and(has_null) {
+                self.unreadable.push(seq);
+            }
+        }
+        let Some(data) = event.data.filter(|_| kind.is_surface()) else { return Ok(()) };
+        if kind == EventType::DeveloperMessage {
+            self.check_additions(data)?;
+        }
         if kind == EventType::ToolResult {
             let digest = deep_digest_blanking(data, false, &["message", "content"]);
             if let Change::Replace(removed) = change {
@@ -65,6 +77,7 @@ impl Session {
             _ => None,
         };
         let images: Vec<bool> = content
+            .filter(|list| !has_null(*list))
             .into_iter()
             .flat_map(Js::elements)
             .filter(|block| is(block.get("type"), "image"))
@@ -74,6 +87,17 @@ impl Session {
             self.images.insert(seq, images);
         }
         Ok(())
+    }
+
+    /// The machine has resolved the tools that a developer message adds. A session resolves them again, and stumbles
+    /// over `null` where the machine takes it for one more block or tool without a name.
+    fn check_additions(&self, data: Js<'_>) -> Check {
+        let Some(header) = data.get("headerSeq") else { return Ok(()) };
+        let readable = count(Some(header)).is_none_or(|seq| self.unreadable.binary_search(&seq).is_err());
+        ensure(readable, Rule::DeveloperReference, "/data/headerSeq", Some(header))?;
+        let content = data.get("message").and_then(|m| m.get("content"));
+        let resolved = content.is_none_or(|list| !has_null(list));
+        ensure(resolved, Rule::DeveloperReference, "/data/message/content", content)
     }
 
     /// `image/offload`. A refused event ends this stage, so it need not be atomic.
@@ -103,8 +127,12 @@ impl Session {
 
     /// The first faults: of the part that the storage reader checks, and of the rest.
     pub(super) fn finish(self) -> (Option<Error>, Option<Error>) {
-        (self.storage, self.session)
+        (self.in_storage, self.beyond)
     }
+}
+
+fn has_null(list: Js<'_>) -> bool {
+    list.elements().any(Js::is_null)
 }
 
 /// Mark images as offloaded: a nonempty, strictly increasing list of images that are not marked yet.
@@ -136,11 +164,6 @@ fn check_result(removed: &[u64], results: &HashMap<u64, Digest>, digest: &Digest
 
 /// The part of the stage that the storage reader makes. Developer messages and results were complete in stage A.
 fn check_stored(event: &Event<'_>, kind: EventType) -> Check {
-    // Only at 0 can a number equal the position without being a count.
-    if event.seq.0 == 0 {
-        let seq = event.row.get("seq");
-        ensure(count(seq).is_some(), Rule::Envelope, "/seq", seq)?;
-    }
     check_metadata(event, kind)?;
     match kind {
         EventType::RequestHeader => {
@@ -209,6 +232,11 @@ fn check_producer(message: Option<Js<'_>>, role: &str, kind: &str, members: &[&s
 
 /// Payloads that only a session looks at.
 fn check_settlement(event: &Event<'_>, kind: EventType) -> Check {
+    // Of the envelope the decoder has left one thing: at position 0, -0 counts as the next seq.
+    if event.seq.0 == 0 {
+        let seq = event.row.get("seq");
+        ensure(count(seq).is_some(), Rule::Envelope, "/seq", seq)?;
+    }
     match kind {
         EventType::RequestHeader => request_header(event),
         EventType::AssistantMessage | EventType::AssistantAttempt => {

@@ -137,11 +137,12 @@ struct Cited(Vec<(u64, u64)>);
 
 impl Cited {
     fn new(sources: Option<Js<'_>>) -> Self {
-        let range = |entry: Js<'_>| match entry.as_count() {
-            Some(seq) => Some((seq, seq)),
-            None => {
+        let range = |entry: Js<'_>| {
+            if entry.is_array() {
                 let mut ends = entry.elements().map(Js::as_count);
                 Some((ends.next()??, ends.next()??))
+            } else {
+                entry.as_count().map(|seq| (seq, seq))
             }
         };
         let mut ranges: Vec<_> = sources.into_iter().flat_map(Js::elements).filter_map(range).collect();

@@ -1,5 +1,7 @@
 //! Equality by value, as digests, so that no payload need be kept to compare it later.
 
+use std::borrow::Cow;
+
 use sha2::{Digest as _, Sha256};
 
 use super::string::JsStr;
@@ -16,19 +18,12 @@ pub fn deep_digest(value: Js<'_>, signed_zero: bool) -> Digest {
 
 /// Like [`deep_digest`], with the member at `blank`, a path of names, taken as if it were an empty list.
 pub fn deep_digest_blanking(value: Js<'_>, signed_zero: bool, blank: &[&str]) -> Digest {
-    // Children are hashed first and stand in their parent by digest, so depth needs an explicit stack only.
-    let mut hasher = Hasher { signed_zero, frames: Vec::new() };
-    hasher.run(value, blank)
+    let mut form = Vec::with_capacity(512);
+    write_form(&mut form, value, signed_zero, blank);
+    Sha256::digest(&form).into()
 }
 
-struct Open<'a> {
-    keys: Vec<Vec<u8>>,
-    digests: Vec<Digest>,
-    pending: Vec<(Js<'a>, Blank)>,
-    kind: Kind,
-}
-
-/// How deep we are on the blanked path: `At(0)` is the root, `Off` any other place, `Hit` the blanked value itself.
+/// How deep a value lies on the blanked path: `At(0)` is the root, `Off` any other place, `Hit` the blanked value itself.
 #[derive(Clone, Copy)]
 enum Blank {
     Off,
@@ -36,116 +31,80 @@ enum Blank {
     Hit,
 }
 
-struct Hasher<'a> {
-    signed_zero: bool,
-    frames: Vec<Open<'a>>,
-}
-
-impl<'a> Hasher<'a> {
-    fn run(&mut self, root: Js<'a>, blank: &[&str]) -> Digest {
-        let mut current = Some((root, if blank.is_empty() { Blank::Off } else { Blank::At(0) }));
-        let mut done: Digest = [0; 32];
-        loop {
-            if let Some((value, place)) = current.take() {
-                if let Some(digest) = self.enter(value, place, blank) {
-                    done = digest;
-                } else {
-                    // A container was opened, and an opened one has a child.
-                    current = self.frames.last_mut().and_then(|open| open.pending.pop());
-                    continue;
-                }
-            }
-            // A value is done: hand it to its holder, or it was the root.
-            loop {
-                let Some(open) = self.frames.last_mut() else { return done };
-                open.digests.push(done);
-                if let Some(next) = open.pending.pop() {
-                    current = Some(next);
-                    break;
-                }
-                done = self.close();
-            }
-        }
+/// Append a form that equal values share and no others: a tag for each value, lengths before what varies in length.
+fn write_form(form: &mut Vec<u8>, root: Js<'_>, signed_zero: bool, blank: &[&str]) {
+    enum Job<'a> {
+        Value(Js<'a>, Blank),
+        Key(Cow<'a, [u8]>),
     }
-
-    /// The digest of a scalar; for a container nothing, and a frame is opened.
-    fn enter(&mut self, value: Js<'a>, place: Blank, blank: &[&str]) -> Option<Digest> {
-        if let Blank::Hit = place {
-            return Some(digest_of(b'[', b""));
-        }
-        match value.kind() {
-            Kind::Null => Some(digest_of(b'n', b"")),
-            Kind::True => Some(digest_of(b't', b"")),
-            Kind::False => Some(digest_of(b'f', b"")),
-            Kind::Number => {
-                let mut number = value.as_f64().unwrap_or(f64::NAN);
-                if number == 0.0 && !self.signed_zero {
-                    number = 0.0;
-                }
-                Some(digest_of(b'd', &number.to_bits().to_be_bytes()))
+    let text = |form: &mut Vec<u8>, tag: u8, bytes: &[u8]| {
+        form.push(tag);
+        form.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+        form.extend_from_slice(bytes);
+    };
+    // A stack of its own, so that deep nesting cannot exhaust the thread's.
+    let mut jobs = vec![Job::Value(root, if blank.is_empty() { Blank::Off } else { Blank::At(0) })];
+    while let Some(job) = jobs.pop() {
+        let (value, place) = match job {
+            Job::Key(key) => {
+                text(form, b'k', &key);
+                continue;
             }
-            Kind::String => Some(digest_of(b's', &value.as_str().map(JsStr::to_wtf8).unwrap_or_default())),
+            Job::Value(_, Blank::Hit) => {
+                form.extend_from_slice(b"[]");
+                continue;
+            }
+            Job::Value(value, place) => (value, place),
+        };
+        match value.kind() {
+            Kind::Null => form.push(b'n'),
+            Kind::True => form.push(b't'),
+            Kind::False => form.push(b'f'),
+            Kind::Number => {
+                let number = value.as_f64().unwrap_or(f64::NAN);
+                let number = if number == 0.0 && !signed_zero { 0.0 } else { number };
+                form.push(b'd');
+                form.extend_from_slice(&number.to_bits().to_be_bytes());
+            }
+            Kind::String => text(form, b's', &value.as_str().map(JsStr::to_wtf8).unwrap_or_default()),
             Kind::Array => {
-                let mut pending: Vec<_> = value.elements().map(|e| (e, Blank::Off)).collect();
-                pending.reverse();
-                if pending.is_empty() {
-                    return Some(digest_of(b'[', b""));
+                form.push(b'[');
+                let first = jobs.len();
+                jobs.extend(value.elements().map(|element| Job::Value(element, Blank::Off)));
+                let count = jobs.len() - first;
+                jobs[first..].reverse();
+                // No tag is `]`, so that it ends an empty list and a count begins any other.
+                if count == 0 {
+                    form.push(b']');
+                } else {
+                    form.extend_from_slice(&(count as u64).to_be_bytes());
                 }
-                self.frames.push(Open { keys: Vec::new(), digests: Vec::new(), pending, kind: Kind::Array });
-                None
             }
             Kind::Object => {
-                let mut members: Vec<(Vec<u8>, Js<'a>)> =
-                    value.members().map(|(key, value)| (key.to_wtf8().into_owned(), value)).collect();
+                let mut members: Vec<_> =
+                    value.members().map(|(key, value)| (key.to_wtf8(), value)).collect();
                 // The last of duplicates wins: a stable sort from the back keeps it first.
                 members.reverse();
                 members.sort_by(|a, b| a.0.cmp(&b.0));
                 members.dedup_by(|later, kept| later.0 == kept.0);
-                if members.is_empty() {
-                    return Some(digest_of(b'{', b""));
-                }
-                let pending = members
-                    .iter()
-                    .rev()
-                    .map(|(key, value)| {
-                        let inner = match place {
+                form.push(b'{');
+                form.extend_from_slice(&(members.len() as u64).to_be_bytes());
+                for (key, value) in members.into_iter().rev() {
+                    let inner =
+                        match place {
                             Blank::At(depth)
-                                if blank.get(depth).is_some_and(|name| name.as_bytes() == key) =>
+                                if blank.get(depth).is_some_and(|name| name.as_bytes() == &*key) =>
                             {
                                 if depth + 1 == blank.len() { Blank::Hit } else { Blank::At(depth + 1) }
                             }
                             _ => Blank::Off,
                         };
-                        (*value, inner)
-                    })
-                    .collect();
-                let keys = members.into_iter().map(|(key, _)| key).collect();
-                self.frames.push(Open { keys, digests: Vec::new(), pending, kind: Kind::Object });
-                None
+                    jobs.push(Job::Value(value, inner));
+                    jobs.push(Job::Key(key));
+                }
             }
         }
     }
-
-    fn close(&mut self) -> Digest {
-        let Some(open) = self.frames.pop() else { return [0; 32] };
-        let mut hash = Sha256::new();
-        hash.update([if open.kind == Kind::Array { b'A' } else { b'O' }]);
-        for (i, digest) in open.digests.iter().enumerate() {
-            if let Some(key) = open.keys.get(i) {
-                hash.update((key.len() as u64).to_be_bytes());
-                hash.update(key);
-            }
-            hash.update(digest);
-        }
-        hash.finalize().into()
-    }
-}
-
-fn digest_of(tag: u8, bytes: &[u8]) -> Digest {
-    let mut hash = Sha256::new();
-    hash.update([tag]);
-    hash.update(bytes);
-    hash.finalize().into()
 }
 
 #[cfg(test)]

@@ -89,6 +89,13 @@ impl Tape {
     }
 }
 
+#[derive(Clone, Copy)]
+enum Holder {
+    None,
+    Array,
+    Object,
+}
+
 struct Scan<'a, 't> {
     bytes: &'a [u8],
     at: usize,
@@ -123,6 +130,8 @@ impl Scan<'_, '_> {
     }
 
     fn document(&mut self) -> Result<(), JsonError> {
+        // The innermost open container, kept here since it is asked for behind every value.
+        let mut holder = Holder::None;
         'value: loop {
             self.skip_space();
             match self.peek() {
@@ -133,6 +142,7 @@ impl Scan<'_, '_> {
                         self.leave();
                     } else {
                         self.key()?;
+                        holder = Holder::Object;
                         continue 'value;
                     }
                 }
@@ -142,6 +152,7 @@ impl Scan<'_, '_> {
                     if self.peek() == Some(b']') {
                         self.leave();
                     } else {
+                        holder = Holder::Array;
                         continue 'value;
                     }
                 }
@@ -154,20 +165,20 @@ impl Scan<'_, '_> {
             }
             // Behind a value: go on in the innermost open container, or out of it.
             loop {
-                let Some(&holder) = self.tape.open.last() else { break 'value };
                 self.skip_space();
-                let object = self.tape.nodes[holder as usize].kind == Kind::Object;
-                match self.peek() {
-                    Some(b',') => {
+                match (holder, self.peek()) {
+                    (Holder::None, _) => break 'value,
+                    (Holder::Array, Some(b',')) => {
                         self.at += 1;
-                        if object {
-                            self.skip_space();
-                            self.key()?;
-                        }
                         continue 'value;
                     }
-                    Some(b'}') if object => self.leave(),
-                    Some(b']') if !object => self.leave(),
+                    (Holder::Object, Some(b',')) => {
+                        self.at += 1;
+                        self.skip_space();
+                        self.key()?;
+                        continue 'value;
+                    }
+                    (Holder::Object, Some(b'}')) | (Holder::Array, Some(b']')) => holder = self.leave(),
                     _ => return self.fail("neither ',' nor the end of the container"),
                 }
             }
@@ -184,13 +195,19 @@ impl Scan<'_, '_> {
         self.push(kind, start, false);
     }
 
+    /// Close the innermost container. Gives the one around it.
     #[expect(clippy::cast_possible_truncation)]
-    fn leave(&mut self) {
+    fn leave(&mut self) -> Holder {
         self.at += 1;
         let next = self.tape.nodes.len() as u32;
         if let Some(node) = self.tape.open.pop().and_then(|i| self.tape.nodes.get_mut(i as usize)) {
             node.end = self.at as u32;
             node.next = next;
+        }
+        match self.tape.open.last().and_then(|&i| self.tape.nodes.get(i as usize)) {
+            None => Holder::None,
+            Some(node) if node.kind == Kind::Object => Holder::Object,
+            Some(_) => Holder::Array,
         }
     }
 

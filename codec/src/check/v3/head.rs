@@ -14,7 +14,7 @@ use super::super::vocabulary::EventType;
 pub(super) struct Head {
     /// Turn and step of the open step.
     step: Option<(Option<u64>, Option<u64>)>,
-    head: Option<u64>,
+    prompt: Option<u64>,
     has_surface: bool,
     fault: Option<Error>,
 }
@@ -41,7 +41,7 @@ impl Head {
             }
             EventType::CompactionPrune | EventType::CompactionSummary => {
                 let seqs = event.member("shadowedSeqs").into_iter().flat_map(Js::elements);
-                if self.head.is_some() && seqs.into_iter().any(|seq| seq.as_count() == self.head) {
+                if self.prompt.is_some() && seqs.into_iter().any(|seq| seq.as_count() == self.prompt) {
                     return refuse(Rule::Compaction, "/data/shadowedSeqs", "the head is in the span");
                 }
             }
@@ -71,14 +71,14 @@ impl Head {
 
     fn system_message(&mut self, event: &Event<'_>) -> Check {
         const RULE: Rule = Rule::SurfaceLifecycle;
-        if self.has_surface && self.head.is_none() {
+        if self.has_surface && self.prompt.is_none() {
             return refuse(RULE, "", "a system message must be the first surface event");
         }
         match self.touches(event) {
-            [true, true] => self.head = Some(event.seq.0),
+            [true, true] => self.prompt = Some(event.seq.0),
             [false, false] => {
                 if !self.has_surface && event.surface_op().is_some_and(|op| op.is("append")) {
-                    self.head = Some(event.seq.0);
+                    self.prompt = Some(event.seq.0);
                 }
             }
             _ => return refuse(RULE, "/surfaceOp", "the head is replaced together with others"),
@@ -91,7 +91,7 @@ impl Head {
     fn touches(&self, event: &Event<'_>) -> [bool; 2] {
         ["startSeq", "endSeq"].map(|name| {
             let endpoint = event.surface_op().and_then(|op| op.get(name));
-            self.head.is_some() && count(endpoint) == self.head
+            self.prompt.is_some() && count(endpoint) == self.prompt
         })
     }
 

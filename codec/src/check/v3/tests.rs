@@ -1,5 +1,7 @@
 //! Rules of `docs/spec/events-v0-v3.md`, sections 7 and 11.3, one case each.
 
+use std::fmt::Write as _;
+
 use crate::read::{Limits, LogFile};
 use crate::types::{Encoding, Generation, Seq};
 
@@ -15,7 +17,7 @@ fn verdict(header: &str, rows: &[&str]) -> Option<(&'static str, Option<Seq>)> {
         let mut parts = row.splitn(3, '|');
         let (kind, data) = (parts.next().unwrap(), parts.next().unwrap());
         let rest = parts.next().unwrap_or("");
-        text.push_str(&format!("{{\"type\":\"{kind}\",\"seq\":{seq},\"time\":1,\"data\":{data}{rest}}}\n"));
+        writeln!(text, "{{\"type\":\"{kind}\",\"seq\":{seq},\"time\":1,\"data\":{data}{rest}}}").unwrap();
     }
     let log = LogFile::from_bytes(text.into_bytes(), Generation(3), Encoding::Raw);
     let mut reader = log.read(&Limits::default()).unwrap();
@@ -190,7 +192,7 @@ fn compactions() {
 }
 
 #[test]
-fn titles_and_commands() {
+fn titles() {
     let title = |seqs: &str, source: &str| {
         format!(r#"session/title|{{"messageSeqs":{seqs},"source":{{"kind":"{source}"}}}}"#)
     };
@@ -207,7 +209,10 @@ fn titles_and_commands() {
     };
     good(&[USER, &request(r#"{"kind":"plugin","plugin":"dsh-session-title-llm"}"#)]);
     check(&[USER, &request(r#"{"kind":"dsh-session-title-llm"}"#)], Some(("title", 1)));
+}
 
+#[test]
+fn commands() {
     const RUN: &str = r#"command/run|{"commandId":"c"}"#;
     let done = |seq: u64, kind: &str| {
         format!(r#"command/done|{{"commandId":"c","kind":"{kind}","sourceEventSeq":{seq}}}"#)

@@ -1,0 +1,247 @@
+//! `dshlog ls`.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dshlog_codec::home::{Member, Placement, SessionFolder, Walk, Why, check_identity};
+use dshlog_codec::{Error, Generation, Header, read_header};
+use jiff::civil::DateTime;
+
+use crate::args::{Column, Format, Ls};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome, shown};
+use crate::pool;
+use crate::render::ls::{Broken, Row, broken_table, json, table};
+use crate::render::units;
+use crate::select::{self, Chosen};
+use crate::source::Log;
+use crate::transcript::Summary;
+
+/// List sessions.
+pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
+    let format = ctx.format(&[Format::Table, Format::Json, Format::Jsonl])?;
+    let columns = columns(args);
+    let home = select::home_at(ctx, args.place.as_deref())?;
+    let walk = Walk::new(&home.root)?;
+    if !walk.exists {
+        return Err(Failure::not_found(format!("there is no folder {}", shown(&home.root)))
+            .hint("`--home` or `--root` names another place"));
+    }
+    let since = args.since.as_deref().map(|text| moment(ctx, text)).transpose()?;
+    let until = args.until.as_deref().map(|text| moment(ctx, text)).transpose()?;
+    let reads = args.long || columns.iter().any(|column| reads_log(*column));
+
+    // Cheap tests first: what they leave out is never opened.
+    let mut folders: Vec<(Option<i64>, &SessionFolder)> = walk
+        .sessions
+        .iter()
+        .filter(|session| session.is_listed())
+        .map(|session| (session.modified().map(millis), session))
+        .filter(|(modified, _)| since.is_none_or(|since| *modified >= Some(since)))
+        .filter(|(modified, _)| until.is_none_or(|until| modified.is_none_or(|modified| modified < until)))
+        .collect();
+    // A stable sort: sessions of one instant stay in the order of names.
+    folders.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
+
+    let threads = pool::size(args.jobs, folders.len().div_ceil(if reads { 1 } else { 32 }));
+    let mut rows = Vec::new();
+    let mut broken = Vec::new();
+    let look = |(modified, folder): &(Option<i64>, &SessionFolder)| look(folder, *modified, reads);
+    pool::each(&folders, threads, look, |found| {
+        match found {
+            Ok(row) if fits(&row, args) => rows.push(row),
+            Ok(_) => {}
+            Err(found) => broken.push(found),
+        }
+        Ok::<(), Failure>(())
+    })?;
+    let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
+    if args.all {
+        broken.extend(
+            walk.passed_over
+                .iter()
+                .map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }),
+        );
+    }
+    match format {
+        Format::Table => {
+            let (width, color, zone, now) = (ctx.terminal.width, ctx.color, ctx.zone().clone(), ctx.now());
+            table(&rows, &columns, ctx.out(), width, color, &zone, now)?;
+        }
+        _ => {
+            for row in &rows {
+                json(row, ctx.out())?;
+            }
+        }
+    }
+    tell_broken(ctx, args, format, &broken, walk.passed_over.len())?;
+    Ok(outcome)
+}
+
+fn columns(args: &Ls) -> Vec<Column> {
+    use Column::{
+        Created, Encoding, Events, Generation, Id, Last, Modified, Parent, Project, Size, State, Title,
+        Tokens, Turns,
+    };
+    match (args.columns.is_empty(), args.long) {
+        (false, _) => args.columns.clone(),
+        (true, false) => vec![Id, Project, Created, Modified, Size, Generation, Encoding, Parent, State],
+        (true, true) => vec![Id, Title, Project, Last, Turns, Events, Tokens, Size, Generation, State],
+    }
+}
+
+fn reads_log(column: Column) -> bool {
+    matches!(column, Column::Title | Column::Last | Column::Turns | Column::Events | Column::Tokens)
+}
+
+/// One session by its header; `reads` the log too.
+fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
+    let fail = |error: &Error| Broken {
+        path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
+        reason: crate::exit::without_place(error),
+    };
+    let file = folder.chosen().map_err(|e| fail(&e))?;
+    let member = match Placement::of(&file.path, folder.path.parent().and_then(std::path::Path::parent)) {
+        Placement::Member(member) => Some(member),
+        Placement::Stray => None,
+    };
+    let header = read_header(&file.path)
+        .and_then(|header| identified(member.as_ref(), header))
+        .map_err(|e| fail(&e))?;
+    let mut row = Row {
+        path: file.path.clone(),
+        encoding: file.encoding,
+        generations: folder.generations.iter().map(|file| file.generation.0).collect(),
+        size: file.len,
+        modified,
+        state: state(folder, &header, file.generation),
+        header,
+        summary: None,
+    };
+    if reads {
+        let mut summary = Summary::default();
+        let log = Log::open(&Chosen { path: file.path.clone(), member }).map_err(|e| fail(&e))?;
+        let mut walk = log.walk().map_err(|e| fail(&e))?;
+        loop {
+            match walk.next_event() {
+                Ok(Some(event)) => summary.see(&event),
+                Ok(None) => break,
+                Err(error) => return Err(fail(&error)),
+            }
+        }
+        if walk.end().is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
+            row.state.push("torn");
+        }
+        if summary.open {
+            row.state.push("open");
+        }
+        row.summary = Some(summary);
+    }
+    Ok(row)
+}
+
+fn identified(member: Option<&Member>, header: Header) -> Result<Header, Error> {
+    if let Some(member) = member {
+        check_identity(member, &header)?;
+    }
+    Ok(header)
+}
+
+/// What header and folder tell.
+fn state(folder: &SessionFolder, header: &Header, generation: Generation) -> Vec<&'static str> {
+    let mut words = Vec::new();
+    if header.is_subagent {
+        words.push("subagent");
+    } else if header.is_seeded {
+        words.push("fork");
+    }
+    if generation != Generation::CURRENT {
+        words.push("old");
+    }
+    if !folder.temps.is_empty() {
+        words.push("leftovers");
+    }
+    words
+}
+
+fn fits(row: &Row, args: &Ls) -> bool {
+    let Some(wanted) = &args.project else { return true };
+    let cwd = row.header.cwd.as_ref().is_some_and(|cwd| cwd.to_lossy().contains(wanted.as_str()));
+    let project = row.path.ancestors().nth(2).and_then(|path| path.file_name());
+    cwd || project.is_some_and(|name| name.to_string_lossy().contains(wanted.as_str()))
+}
+
+/// What was left out is always said.
+fn tell_broken(
+    ctx: &mut Ctx,
+    args: &Ls,
+    format: Format,
+    broken: &[Broken],
+    passed_over: usize,
+) -> Result<(), Failure> {
+    if args.all {
+        if format == Format::Table {
+            let (width, color) = (ctx.terminal.width, ctx.color);
+            if !broken.is_empty() {
+                ctx.out().write_all(b"\n")?;
+                broken_table(broken, ctx.out(), width, color)?;
+            }
+        } else {
+            for found in broken {
+                found.json(ctx.out())?;
+            }
+        }
+        return Ok(());
+    }
+    let mut words = Vec::new();
+    if !broken.is_empty() {
+        words.push(format!("{} that cannot be read", units::count(broken.len() as u64, "session")));
+    }
+    if passed_over > 0 {
+        words.push(format!("{} that belongs to no session", units::count(passed_over as u64, "thing")));
+    }
+    if !words.is_empty() {
+        ctx.note(format!("left out: {}; `--all` names them", words.join(", ")));
+    }
+    Ok(())
+}
+
+fn why(why: &Why) -> String {
+    match why {
+        Why::Foreign => "no part of the layout".to_owned(),
+        Why::FlatLog => "a log in the old flat layout; dsh refuses the whole root".to_owned(),
+        Why::Temp(_) => "left behind by a writer that did not come to an end".to_owned(),
+        Why::LinkedProject => "a link to a project folder, which dsh does not follow".to_owned(),
+        Why::NoLog => "a folder without a log".to_owned(),
+        Why::Unreadable(error) => format!("cannot be looked at: {error}"),
+    }
+}
+
+fn millis(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+    }
+}
+
+/// `2026-11-30`, `2026-11-30T12:00`, `3d`, `90m`.
+fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
+    let back = |unit: char| Some((text.strip_suffix(unit)?.parse::<u32>().ok()?, unit));
+    if let Some((count, unit)) = ['m', 'h', 'd', 'w'].into_iter().find_map(back) {
+        let unit = match unit {
+            'm' => 60_000,
+            'h' => 3_600_000,
+            'd' => 86_400_000,
+            _ => 604_800_000,
+        };
+        return Ok(ctx.now().saturating_sub(i64::from(count) * unit));
+    }
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Ok(time.as_millisecond());
+    }
+    let local =
+        text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
+    local.map(|time| time.timestamp().as_millisecond()).ok_or_else(|| {
+        Failure::usage(format!("`{text}` is no time"))
+            .hint("`2026-11-30`, `2026-11-30T12:00`, `3d` and `90m` are")
+    })
+}

@@ -1,0 +1,22 @@
+//! One module per command: it wires library calls to renderers, and holds no rule of the format.
+
+mod completions;
+mod ls;
+mod man;
+mod read;
+mod verify;
+
+use crate::args::Command;
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome};
+
+/// Run a command.
+pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
+    match command {
+        Command::Ls(args) => ls::run(ctx, &args),
+        Command::Read(args) => read::run(ctx, &args),
+        Command::Verify(args) => verify::run(ctx, &args),
+        Command::Completions(args) => completions::run(ctx, &args),
+        Command::Man(args) => man::run(ctx, &args),
+    }
+}

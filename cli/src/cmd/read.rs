@@ -1,0 +1,179 @@
+//! `dshlog read`: which view of which log.
+
+mod events;
+mod filter;
+mod follow;
+mod header;
+mod state;
+mod transcript;
+
+use dshlog_codec::check::{Checker, EventType};
+use dshlog_codec::{Error, Event, Limits, LogReader};
+
+use crate::args::{Format, Read};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome};
+use crate::render::units;
+use crate::select;
+use crate::source::{Checked, Log};
+use filter::Filter;
+
+/// Show a session.
+pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
+    let filter = Filter::new(args)?;
+    let view = View::of(args, ctx.asked_format());
+    let format = ctx.format(view.formats())?;
+    if !filter.is_empty() && matches!(view, View::Rows | View::Header) {
+        return Err(Failure::usage("`--rows` and `--header` take no filters").hint("`--events` takes them"));
+    }
+    let chosen = select::session(ctx, &args.session)?;
+    if view == View::Rows {
+        return rows(ctx, &chosen.path);
+    }
+    if args.follow {
+        return follow::run(ctx, args, chosen, view, format, filter);
+    }
+    let log = Log::open(&chosen)?;
+    if args.lenient || view == View::Header {
+        log.check_identity()?;
+    }
+    if log.header.has_windows_cwd() {
+        ctx.note("`cwd` is a Windows path; dsh on another system refuses this log");
+    }
+    if view == View::Header {
+        return header::run(ctx, args, &log, format);
+    }
+    refuse_old(args, &log, view)?;
+    match view {
+        View::Events => events::run(ctx, args, &log, format, filter),
+        View::Messages | View::Surface => state::run(ctx, args, &log, view, format, &filter),
+        View::Transcript | View::Rows | View::Header => transcript::run(ctx, args, &log, filter),
+    }
+}
+
+/// What of a log is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum View {
+    Transcript,
+    Events,
+    Rows,
+    Messages,
+    Surface,
+    Header,
+}
+
+impl View {
+    fn of(args: &Read, format: Option<Format>) -> View {
+        match args {
+            Read { events: true, .. } => View::Events,
+            Read { rows: true, .. } => View::Rows,
+            Read { messages: true, .. } => View::Messages,
+            Read { surface: true, .. } => View::Surface,
+            Read { header: true, .. } => View::Header,
+            // Lines of JSON can only be events.
+            _ if format == Some(Format::Jsonl) => View::Events,
+            _ => View::Transcript,
+        }
+    }
+
+    /// Forms of output, the default first.
+    fn formats(self) -> &'static [Format] {
+        match self {
+            View::Transcript => &[Format::Text],
+            View::Events => &[Format::Jsonl, Format::Text],
+            View::Rows => &[Format::Jsonl],
+            View::Messages => &[Format::Json],
+            View::Surface => &[Format::Table, Format::Json],
+            View::Header => &[Format::Text, Format::Json],
+        }
+    }
+}
+
+/// The physical lines, byte for byte; only containers are checked.
+fn rows(ctx: &mut Ctx, path: &std::path::Path) -> Result<Outcome, Failure> {
+    let file = dshlog_codec::LogFile::open(path)?;
+    let mut lines = file.lines(&Limits::default())?;
+    while let Some((line, _)) = lines.next_line()? {
+        ctx.out().write_all(line)?;
+        ctx.out().write_all(b"\n")?;
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Older generations are shown as they are stored, or not at all.
+fn refuse_old(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
+    if log.is_current() {
+        return Ok(());
+    }
+    let stored = log.generation();
+    if !args.as_stored {
+        return Err(Failure::refused(format!("stored as {stored}, which dshlog cannot yet carry to V4"))
+            .hint("`--as-stored` shows the events as they are stored"));
+    }
+    if matches!(view, View::Messages | View::Surface) {
+        return Err(Failure::refused(format!("the history of a {stored} log is not derived as stored"))
+            .hint("`--events --as-stored` shows its events"));
+    }
+    Ok(())
+}
+
+/// Say what the end of a log lacks.
+fn tell_end(ctx: &mut Ctx, checked: &Checked) {
+    let end = checked.end();
+    if end.dropped_bytes == 0 && end.torn.is_none() {
+        return;
+    }
+    let mut words = format!("torn tail: {} behind the last complete event", units::bytes(end.dropped_bytes));
+    if let Some(torn) = end.torn
+        && torn.recovered > 0
+    {
+        words = format!("{words}, {} of it recovered", units::count(torn.recovered, "event"));
+    }
+    if let Some(issue) = &end.issue {
+        words = format!("{words} ({issue})");
+    }
+    ctx.warn(words);
+}
+
+/// What a lenient walk passed: events that the official reader refuses, and the damage it stopped at.
+struct Lenient {
+    events: u64,
+    unknown: u64,
+    first_unknown: Option<(u64, String)>,
+    checker: Option<Checker>,
+}
+
+impl Lenient {
+    fn new(args: &Read, log: &Log) -> Self {
+        let checker = (args.lenient && log.is_current()).then(|| Checker::new(&log.header));
+        Lenient { events: 0, unknown: 0, first_unknown: None, checker }
+    }
+
+    fn see(&mut self, event: &Event<'_>) {
+        self.events += 1;
+        let Some(checker) = &mut self.checker else { return };
+        checker.see(event);
+        if !event.ignorable && EventType::of(event.kind).is_none() {
+            self.unknown += 1;
+            self.first_unknown.get_or_insert_with(|| (event.seq.0, event.kind.to_lossy().into_owned()));
+        }
+    }
+
+    /// Say it. Rules on the whole log are only judged when `walk` came to its end.
+    fn tell(self, ctx: &mut Ctx, walk: &LogReader, damage: Option<&Error>) {
+        if let Some((seq, kind)) = &self.first_unknown {
+            let events = units::count(self.unknown, "unknown required event");
+            ctx.warn(format!("read past {events}, the first is `{kind}` at seq {seq}; dsh refuses this log"));
+        }
+        if let Some(error) = damage {
+            ctx.warn(format!("stopped at damage after {}: {error}", units::count(self.events, "event")));
+        }
+        if let (Some(end), Some(checker)) = (walk.end(), self.checker) {
+            let verdict = checker.finish(end.cut);
+            let fault = if self.unknown > 0 { verdict.behind_unknown } else { verdict.storage };
+            if let Some(fault) = fault {
+                ctx.warn(format!("dsh refuses this log: {fault}"));
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `read --events`.
+
+use std::io::Write;
+
+use dshlog_codec::{Event, Header};
+
+use super::filter::Filter;
+use super::{Lenient, tell_end};
+use crate::args::{Format, Read};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome};
+use crate::render::page::{Line, Page};
+use crate::render::style::Role;
+use crate::render::text::clip;
+use crate::render::units;
+use crate::source::Log;
+
+/// Print events, one a line.
+pub(super) fn run(
+    ctx: &mut Ctx,
+    args: &Read,
+    log: &Log,
+    format: Format,
+    filter: Filter,
+) -> Result<Outcome, Failure> {
+    if !args.lenient {
+        let mut probe = filter.clone();
+        let mut checked = log.check(|event| _ = probe.see(event))?;
+        checked.storage()?;
+        probe.check(checked.end().events)?;
+        tell_end(ctx, &checked);
+    }
+    let mut printer = Printer::new(ctx, format, filter);
+    if format == Format::Text {
+        ctx.page();
+    }
+    printer.header(ctx.out(), &log.header, args.as_stored)?;
+    let mut walk = log.walk()?;
+    let mut lenient = Lenient::new(args, log);
+    let damage = loop {
+        match walk.next_event() {
+            Ok(Some(event)) => {
+                lenient.see(&event);
+                printer.event(ctx.out(), &event)?;
+            }
+            Ok(None) => break None,
+            Err(error) if args.lenient => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
+        if printer.is_done() {
+            break None;
+        }
+    };
+    if args.lenient {
+        lenient.tell(ctx, &walk, damage.as_ref());
+        printer.filter.check(printer.events)?;
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Prints events in a form.
+pub(super) struct Printer {
+    format: Format,
+    filter: Filter,
+    width: usize,
+    color: bool,
+    zone: jiff::tz::TimeZone,
+    buffer: Vec<u8>,
+    events: u64,
+}
+
+impl Printer {
+    pub(super) fn new(ctx: &Ctx, format: Format, filter: Filter) -> Self {
+        // Only the form for people shows times.
+        let zone = if format == Format::Text { ctx.zone().clone() } else { jiff::tz::TimeZone::UTC };
+        let (width, color) = (ctx.terminal.width, ctx.color);
+        Printer { format, filter, width, color, zone, buffer: Vec::new(), events: 0 }
+    }
+
+    /// The header line, of the current format or of the stored one; people have `--header` for it.
+    pub(super) fn header(
+        &mut self,
+        out: &mut dyn Write,
+        header: &Header,
+        as_stored: bool,
+    ) -> Result<(), Failure> {
+        if self.format == Format::Text {
+            return Ok(());
+        }
+        self.buffer.clear();
+        if as_stored {
+            header.print(&mut self.buffer);
+        } else {
+            header.to_current().print(&mut self.buffer);
+        }
+        self.buffer.push(b'\n');
+        Ok(out.write_all(&self.buffer)?)
+    }
+
+    /// One event, if it is asked for.
+    pub(super) fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<(), Failure> {
+        self.events += 1;
+        if !self.filter.see(event) {
+            return Ok(());
+        }
+        if self.format == Format::Jsonl {
+            self.buffer.clear();
+            event.print_logical(&mut self.buffer);
+            self.buffer.push(b'\n');
+            return Ok(out.write_all(&self.buffer)?);
+        }
+        let time = units::moment(event.time.0, &self.zone, "%H:%M:%S%.3f");
+        let kind = event.kind.to_lossy();
+        let line = Line::of(Role::Dim, &format!("{:>7}  {time}  ", event.seq.0))
+            .with(Role::Strong, &format!("{kind:<20}"));
+        let room = self.width.saturating_sub(line.width() + 2);
+        // More bytes than columns can only be cut.
+        let raw = event.data.map_or("", |data| data.raw());
+        let end = (0..=raw.len().min(room * 4)).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
+        let data = clip(&raw[..end], room).into_owned();
+        Page::new(out, self.width, self.color, false)
+            .line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
+        Ok(())
+    }
+
+    /// True when no later event can be asked for.
+    pub(super) fn is_done(&self) -> bool {
+        self.events > self.filter.last()
+    }
+}

@@ -1,0 +1,183 @@
+//! `read --follow`: as the log grows. Looks at length and identity a few times a second, as `tail -f` does without a
+//! notifier, and reads again when they changed; events already shown are passed over by their seq.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use dshlog_codec::Event;
+use dshlog_codec::home::SessionFolder;
+
+use super::View;
+use super::events::Printer;
+use super::filter::Filter;
+use super::transcript::{head, layout, step};
+use crate::args::{Format, Read};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome, shown};
+use crate::render::transcript::Transcript;
+use crate::select::Chosen;
+use crate::source::Log;
+use crate::transcript::Fold;
+
+/// Shortest time between two looks.
+const PAUSE: Duration = Duration::from_millis(200);
+/// A walk may take this share of the time, so that a long log does not keep a core busy.
+const SHARE: u32 = 5;
+
+/// What tells one state of a file from the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Look {
+    path: PathBuf,
+    len: u64,
+    identity: Option<(u64, u64)>,
+}
+
+/// Show what is there, then what comes, until interrupted.
+pub(super) fn run(
+    ctx: &mut Ctx,
+    args: &Read,
+    mut chosen: Chosen,
+    view: View,
+    format: Format,
+    filter: Filter,
+) -> Result<Outcome, Failure> {
+    let mut out = ctx.take_out();
+    let sink = if view == View::Events {
+        Sink::Events(Printer::new(ctx, format, filter), &mut *out)
+    } else {
+        let transcript = Transcript::new(&mut *out, layout(ctx, args));
+        Sink::Transcript(Box::new(transcript), Box::new(Fold::new(args.full)), filter)
+    };
+    let mut follower = Follower { sink, next: 0, begun: false };
+    let mut last: Option<Look> = None;
+    loop {
+        let look = look(&chosen)?;
+        let mut spent = Duration::ZERO;
+        if last.as_ref() != Some(&look) {
+            if let Some(last) = &last {
+                tell_change(ctx, last, &look);
+            }
+            chosen.path.clone_from(&look.path);
+            let began = Instant::now();
+            follower.catch_up(ctx, args, &chosen)?;
+            spent = began.elapsed();
+            last = Some(look);
+        }
+        std::thread::sleep(PAUSE.max(spent * SHARE));
+    }
+}
+
+/// Look at the log, or at a newer generation beside it.
+fn look(chosen: &Chosen) -> Result<Look, Failure> {
+    let mut path = chosen.path.clone();
+    if let Some(member) = &chosen.member
+        && let Ok(folder) = SessionFolder::read(&member.folder_path())
+        && let Ok(newest) = folder.chosen()
+    {
+        path.clone_from(&newest.path);
+    }
+    let metadata = std::fs::metadata(&path).map_err(|e| Failure::io("look at", &path, e))?;
+    Ok(Look { len: metadata.len(), identity: identity(&metadata), path })
+}
+
+#[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
+fn identity(metadata: &std::fs::Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    Some((metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &std::fs::Metadata) -> Option<(u64, u64)> {
+    None
+}
+
+fn tell_change(ctx: &mut Ctx, before: &Look, now: &Look) {
+    if before.path != now.path {
+        ctx.note(format!("goes on in {}", shown(&now.path)));
+    } else if before.identity != now.identity {
+        ctx.warn("another file took the place of this log; going on behind the last seq shown");
+    } else if now.len < before.len {
+        ctx.note("a writer cut the torn tail off");
+    }
+}
+
+/// Where events go.
+enum Sink<'w> {
+    Events(Printer, &'w mut dyn Write),
+    Transcript(Box<Transcript<'w>>, Box<Fold>, Filter),
+}
+
+struct Follower<'w> {
+    sink: Sink<'w>,
+    /// The next seq to show.
+    next: u64,
+    begun: bool,
+}
+
+impl Follower<'_> {
+    /// Show the events behind the last one shown. A log that is not whole yet is looked at again later.
+    fn catch_up(&mut self, ctx: &mut Ctx, args: &Read, chosen: &Chosen) -> Result<(), Failure> {
+        let log = match Log::open(chosen) {
+            Ok(log) => log,
+            Err(error) if !self.begun => return Err(error.into()),
+            Err(error) => {
+                tracing::debug!(%error, "not readable now");
+                return Ok(());
+            }
+        };
+        super::refuse_old(args, &log, View::Events)?;
+        if !std::mem::replace(&mut self.begun, true) {
+            log.check_identity()?;
+            self.sink.begin(&log, args)?;
+        }
+        let mut walk = log.walk()?;
+        loop {
+            match walk.next_event() {
+                Ok(Some(event)) if event.seq.0 < self.next => {}
+                Ok(Some(event)) => {
+                    self.next = event.seq.0 + 1;
+                    self.sink.event(&event)?;
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    ctx.warn(&error);
+                    break;
+                }
+            }
+        }
+        self.sink.flush()
+    }
+}
+
+impl Sink<'_> {
+    fn begin(&mut self, log: &Log, args: &Read) -> Result<(), Failure> {
+        match self {
+            Sink::Events(printer, out) => printer.header(*out, &log.header, args.as_stored),
+            Sink::Transcript(transcript, _, filter) if filter.is_empty() => Ok(transcript.head(&head(log))?),
+            Sink::Transcript(..) => Ok(()),
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Failure> {
+        match self {
+            Sink::Events(printer, out) => printer.event(*out, event),
+            Sink::Transcript(transcript, fold, filter) => step(transcript, fold, filter, event),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        match self {
+            Sink::Events(_, out) => out.flush()?,
+            Sink::Transcript(transcript, fold, _) => {
+                fold.announce();
+                for entry in fold.ready() {
+                    transcript.entry(&entry)?;
+                }
+                transcript.flush()?;
+            }
+        }
+        Ok(())
+    }
+}

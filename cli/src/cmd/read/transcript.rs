@@ -1,0 +1,108 @@
+//! `read`: the transcript.
+
+use dshlog_codec::Event;
+
+use super::filter::Filter;
+use super::{Lenient, tell_end};
+use crate::args::Read;
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome};
+use crate::render::transcript::{Head, Layout, Transcript};
+use crate::source::Log;
+use crate::transcript::{Fold, Summary};
+
+/// Write the transcript.
+pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> Result<Outcome, Failure> {
+    let mut head = head(log);
+    if !args.lenient {
+        let mut summary = Summary::default();
+        let mut probe = filter.clone();
+        let mut checked = log.check(|event| {
+            probe.see(event);
+            if event.seq.0 <= probe.last() {
+                summary.see(event);
+            }
+        })?;
+        checked.storage()?;
+        probe.check(checked.end().events)?;
+        tell_end(ctx, &checked);
+        head.inherited = checked.end().cut;
+        head.summary = Some(summary);
+    }
+    let layout = layout(ctx, args);
+    ctx.page();
+    let mut fold = Fold::new(args.full);
+    let mut lenient = Lenient::new(args, log);
+    let mut events = 0;
+    let mut walk = log.walk()?;
+    let mut transcript = Transcript::new(ctx.out(), layout);
+    if filter.is_only_at() {
+        transcript.head(&head)?;
+    }
+    let damage = loop {
+        match walk.next_event() {
+            Ok(Some(event)) if event.seq.0 > filter.last() => break None,
+            Ok(Some(event)) => {
+                events += 1;
+                lenient.see(&event);
+                step(&mut transcript, &mut fold, &mut filter, &event)?;
+            }
+            Ok(None) => break None,
+            Err(error) if args.lenient => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    // What is open at the end of an excerpt is not open.
+    if filter.is_only_at() {
+        fold.finish();
+    }
+    for entry in fold.ready() {
+        transcript.entry(&entry)?;
+    }
+    if args.lenient {
+        lenient.tell(ctx, &walk, damage.as_ref());
+        filter.check(events)?;
+    }
+    Ok(Outcome::Clean)
+}
+
+/// One event through fold and page.
+pub(super) fn step(
+    transcript: &mut Transcript<'_>,
+    fold: &mut Fold,
+    filter: &mut Filter,
+    event: &Event<'_>,
+) -> Result<(), Failure> {
+    fold.hide(!filter.see(event));
+    fold.see(event);
+    for entry in fold.ready() {
+        transcript.entry(&entry)?;
+    }
+    Ok(())
+}
+
+/// What stands at the head before anything was read.
+pub(super) fn head(log: &Log) -> Head {
+    let header = &log.header;
+    Head {
+        id: header.id.to_lossy().into_owned(),
+        cwd: header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()),
+        stored: format!("{} {}", log.generation(), log.file.encoding()),
+        created: i64::try_from(header.created_at).unwrap_or(i64::MAX),
+        parent: header.parent_session.as_ref().map(|parent| parent.to_lossy().into_owned()),
+        inherited: 0,
+        is_subagent: header.is_subagent,
+        summary: None,
+    }
+}
+
+/// How to lay it out here.
+pub(super) fn layout(ctx: &Ctx, args: &Read) -> Layout {
+    Layout {
+        width: ctx.terminal.width,
+        color: ctx.color,
+        seqs: args.seqs,
+        full: args.full,
+        zone: ctx.zone().clone(),
+    }
+}

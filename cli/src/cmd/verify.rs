@@ -1,0 +1,190 @@
+//! `dshlog verify`.
+
+use std::path::{Path, PathBuf};
+
+use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
+use dshlog_codec::{Class, Error, ErrorKind};
+
+use crate::args::{Format, Verify};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome, shown};
+use crate::pool;
+use crate::render::progress::Progress;
+use crate::render::units;
+use crate::render::verify::{Finding, Report, Severity, json, text};
+use crate::select::{self, Chosen};
+use crate::source::Log;
+
+/// Check logs.
+pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
+    let format = ctx.format(&[Format::Text, Format::Json, Format::Jsonl])?;
+    let mut work = Vec::new();
+    let mut unread = 0_u64;
+    if args.paths.is_empty() {
+        let home = ctx.home()?;
+        below(ctx, &Walk::new(&home.root)?, &mut work);
+        if work.is_empty() {
+            return Err(Failure::not_found(format!("no session logs in {}", shown(&home.root)))
+                .hint("name a log, a folder, or another home"));
+        }
+    }
+    for path in &args.paths {
+        if let Err(failure) = collect(ctx, path, &mut work) {
+            ctx.error(failure);
+            unread += 1;
+        }
+    }
+    let threads = pool::size(args.jobs, work.len());
+    let progress = Progress::new(ctx.shows_progress() && work.len() > 1, work.len() as u64, "logs");
+    let (mut sound, mut faulty) = (0_u64, 0_u64);
+    let (color, width) = (ctx.color, ctx.terminal.width);
+    pool::each(&work, threads, judge, |report: Report| {
+        if report.is_unread {
+            unread += 1;
+        } else if report.is_ok() {
+            sound += 1;
+        } else {
+            faulty += 1;
+        }
+        progress.step();
+        progress.suspend(|| match format {
+            Format::Text => text(&report, ctx.out(), width, color),
+            _ => json(&report, ctx.out()),
+        })
+    })?;
+    progress.end();
+    if work.len() > 1 || unread > 0 {
+        let mut words =
+            format!("{}: {sound} sound, {faulty} with findings", units::count(work.len() as u64, "log"));
+        if unread > 0 {
+            words = format!("{words}, {unread} not readable");
+        }
+        ctx.note(words);
+    }
+    Ok(match (unread, faulty) {
+        (0, 0) => Outcome::Clean,
+        (0, _) => Outcome::Found,
+        _ => Outcome::Unread,
+    })
+}
+
+/// One log to judge: where it lies, or why its folder has none.
+struct Work {
+    chosen: Chosen,
+    refused: Option<Error>,
+}
+
+/// The logs that a path leads to.
+fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failure> {
+    let cwd = ctx.cwd().to_owned();
+    let metadata = std::fs::metadata(path).map_err(|e| Failure::io("look at", path, e))?;
+    if !metadata.is_dir() {
+        let home = ctx.home().ok();
+        let chosen = select::placed(path, home.as_ref().map(|home| home.root.as_path()), &cwd);
+        let refused = chosen.check_neighbours().err();
+        work.push(Work { chosen, refused });
+        return Ok(());
+    }
+    let folder = absolute(&cwd, path);
+    match SessionFolder::read(&folder) {
+        Ok(session) => {
+            push(&session, None, work);
+            return Ok(());
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let walk = Walk::new(&Home::at(&folder).root)?;
+    let before = work.len();
+    below(ctx, &walk, work);
+    if work.len() == before {
+        // A project folder: sessions lie right in it.
+        let mut children: Vec<PathBuf> = std::fs::read_dir(&folder)
+            .map_err(|e| Failure::io("read", &folder, e))?
+            .flatten()
+            .map(|e| e.path())
+            .collect();
+        children.sort();
+        for session in children.iter().filter_map(|child| SessionFolder::read(child).ok()) {
+            push(&session, folder.parent(), work);
+        }
+    }
+    if work.len() == before {
+        return Err(Failure::not_found(format!("no session logs in {}", shown(path))));
+    }
+    Ok(())
+}
+
+fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
+    let before = work.len();
+    for session in walk.sessions.iter().filter(|session| session.is_listed()) {
+        push(session, Some(&walk.root), work);
+    }
+    for passed in &walk.passed_over {
+        tracing::debug!(path = %passed.path.display(), why = ?passed.why, "passed over");
+    }
+    let strays = walk.passed_over.len() as u64;
+    // A root without sessions is none.
+    if strays > 0 && work.len() > before {
+        let is = if strays == 1 { "is" } else { "are" };
+        ctx.note(format!("passed over {} that {is} no session", units::count(strays, "thing")));
+    }
+}
+
+fn push(session: &SessionFolder, root: Option<&Path>, work: &mut Vec<Work>) {
+    let (path, refused) = match session.chosen() {
+        Ok(file) => (file.path.clone(), None),
+        Err(error) => {
+            (session.newest().map_or_else(|| session.path.clone(), |file| file.path.clone()), Some(error))
+        }
+    };
+    work.push(Work { chosen: select::placed(&path, root, Path::new("/")), refused });
+}
+
+/// Every check there is on one log.
+fn judge(work: &Work) -> Report {
+    let path = &work.chosen.path;
+    let mut report = Report::new(path);
+    if let Some(refused) = &work.refused {
+        report.findings.push(Finding::of(Severity::Error, refused));
+    }
+    let log = match Log::open(&work.chosen) {
+        Ok(log) => log,
+        Err(error) => {
+            report.is_unread = is_unread(&error);
+            report.stored_version = error.position().generation.map(|generation| generation.0);
+            report.findings.push(Finding::of(Severity::Error, &error));
+            return report;
+        }
+    };
+    report.stored_version = Some(log.generation().0);
+    if log.header.has_windows_cwd() {
+        report.findings.push(Finding::windows_cwd());
+    }
+    match log.check(|_| report.events += 1) {
+        Ok(mut checked) => {
+            if let Some(verdict) = checked.verdict.take() {
+                let faults = [verdict.storage, verdict.behind_unknown, verdict.session];
+                report
+                    .findings
+                    .extend(faults.iter().flatten().map(|error| Finding::of(Severity::Error, error)));
+            } else {
+                report.findings.push(Finding::not_judged(log.generation()));
+            }
+            let end = checked.end();
+            if end.torn.is_some() || end.dropped_bytes > 0 || end.issue.is_some() {
+                report.findings.push(Finding::torn(end));
+                report.recovery = Some((end.torn, end.dropped_bytes));
+            }
+        }
+        Err(error) => {
+            report.is_unread = is_unread(&error);
+            report.findings.push(Finding::of(Severity::Error, &error));
+        }
+    }
+    report
+}
+
+fn is_unread(error: &Error) -> bool {
+    matches!(error.class(), Class::Io | Class::NotFound)
+}

@@ -1,0 +1,200 @@
+//! What the process was given: environment, streams, clock. Nothing else in the program looks at them.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dshlog_codec::home::{Asked, Home, Surroundings};
+use jiff::tz::TimeZone;
+
+use crate::args::{Format, Global};
+use crate::exit::Failure;
+use crate::pager::Pager;
+use crate::render::style::Role;
+use crate::render::term::{Terminal, colored};
+use crate::render::text::visible;
+
+/// Values from the environment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// `DSHLOG_PAGER`, else `PAGER`.
+    pub(crate) pager: Option<String>,
+    /// `LESS` is set.
+    pub(crate) less: bool,
+}
+
+/// Where a command runs.
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
+pub(crate) struct Ctx {
+    /// Values from the environment.
+    pub(crate) environment: Environment,
+    /// Facts about the terminal.
+    pub(crate) terminal: Terminal,
+    /// Colours on stdout.
+    pub(crate) color: bool,
+    cwd: PathBuf,
+    started: SystemTime,
+    home: Option<PathBuf>,
+    root: Option<PathBuf>,
+    format: Option<Format>,
+    color_err: bool,
+    quiet: bool,
+    pager: Option<Pager>,
+    wants_pager: bool,
+    zone: OnceCell<TimeZone>,
+    out: Box<dyn Write>,
+    err: Box<dyn Write>,
+}
+
+impl Ctx {
+    /// The context of this process.
+    pub(crate) fn from_process(global: &Global) -> Self {
+        let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let text = |name: &str| var(name).and_then(|value| value.into_string().ok());
+        let terminal = Terminal::of_process(global.width, text("COLUMNS").as_deref());
+        let no_color = var("NO_COLOR").is_some() || text("TERM").as_deref() == Some("dumb");
+        if global.verbose > 0 {
+            init_tracing(global.verbose);
+        }
+        Ctx {
+            environment: Environment {
+                pager: text("DSHLOG_PAGER").or_else(|| text("PAGER")),
+                less: var("LESS").is_some(),
+            },
+            cwd: std::env::current_dir().unwrap_or_default(),
+            started: SystemTime::now(),
+            home: global.home.clone(),
+            root: global.root.clone(),
+            terminal,
+            color: colored(global.color, terminal.stdout, no_color),
+            format: global.format,
+            color_err: colored(global.color, terminal.stderr, no_color),
+            quiet: global.quiet,
+            pager: None,
+            wants_pager: terminal.stdout && !global.no_pager,
+            zone: OnceCell::new(),
+            out: Box::new(io::BufWriter::with_capacity(64 * 1024, io::stdout())),
+            err: Box::new(io::stderr()),
+        }
+    }
+
+    /// The working directory; a lost one is told by the first path that needs it.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The home to look at, by switches and environment.
+    pub(crate) fn home(&self) -> Result<Home, dshlog_codec::Error> {
+        let asked = Asked { home: self.home.as_deref(), root: self.root.as_deref() };
+        Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &self.cwd })
+    }
+
+    /// Stdout, or the pager.
+    pub(crate) fn out(&mut self) -> &mut dyn Write {
+        &mut *self.out
+    }
+
+    /// Stdout for somebody who never gives it back.
+    pub(crate) fn take_out(&mut self) -> Box<dyn Write> {
+        std::mem::replace(&mut self.out, Box::new(io::sink()))
+    }
+
+    /// `--format`, which must be one of those that the command offers; the first is the default.
+    pub(crate) fn format(&self, offered: &[Format]) -> Result<Format, Failure> {
+        match self.format {
+            None => Ok(offered[0]),
+            Some(format) if offered.contains(&format) => Ok(format),
+            Some(format) => {
+                let names: Vec<&str> = offered.iter().map(|offer| offer.name()).collect();
+                Err(Failure::usage(format!("`--format {}` is not offered here", format.name()))
+                    .hint(format!("it offers: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// True when `--format` was given.
+    pub(crate) fn asked_format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// Send what follows through a pager, when there is a person to page.
+    pub(crate) fn page(&mut self) {
+        if self.wants_pager
+            && self.pager.is_none()
+            && let Some((pager, input)) = Pager::start(&self.environment)
+        {
+            self.out = Box::new(io::BufWriter::new(input));
+            self.pager = Some(pager);
+        }
+    }
+
+    /// Say something useful that is not the result.
+    pub(crate) fn note(&mut self, text: impl fmt::Display) {
+        if !self.quiet {
+            self.say("note", Role::Dim, &text.to_string());
+        }
+    }
+
+    /// Say that something is not as it should be, though the result stands.
+    pub(crate) fn warn(&mut self, text: impl fmt::Display) {
+        if !self.quiet {
+            self.say("warning", Role::Warn, &text.to_string());
+        }
+    }
+
+    /// Say what went wrong.
+    pub(crate) fn error(&mut self, text: impl fmt::Display) {
+        self.say("error", Role::Bad, &text.to_string());
+    }
+
+    /// Say what to do next.
+    pub(crate) fn hint(&mut self, text: impl fmt::Display) {
+        self.say("hint", Role::Good, &text.to_string());
+    }
+
+    fn say(&mut self, label: &str, role: Role, text: &str) {
+        let text = visible(text);
+        let _ = self.out.flush();
+        // A broken stderr leaves nobody to tell.
+        let _ = if self.color_err {
+            let style = role.style();
+            writeln!(self.err, "{style}{label}:{style:#} {text}")
+        } else {
+            writeln!(self.err, "{label}: {text}")
+        };
+    }
+
+    /// Whether to draw progress: somebody watches, and did not ask for silence.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.terminal.stderr && !self.quiet
+    }
+
+    /// Time zone of the reader.
+    pub(crate) fn zone(&self) -> &TimeZone {
+        self.zone.get_or_init(TimeZone::system)
+    }
+
+    /// When the program began, in epoch milliseconds.
+    pub(crate) fn now(&self) -> i64 {
+        let since = self.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    /// Write out what is buffered, and wait for the pager.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.out = Box::new(io::sink());
+        if let Some(pager) = self.pager.take() {
+            pager.wait();
+        }
+        flushed
+    }
+}
+
+fn init_tracing(verbose: u8) {
+    use tracing_subscriber::filter::LevelFilter;
+    let level = if verbose > 1 { LevelFilter::TRACE } else { LevelFilter::DEBUG };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+}

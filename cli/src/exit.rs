@@ -1,0 +1,180 @@
+//! Exit codes: the only place that knows the numbers.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use dshlog_codec::{Class, Error, ErrorKind};
+
+use crate::ctx::Ctx;
+use crate::hint;
+use crate::render::text::visible;
+
+/// How a command ended that could do its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing is wrong.
+    Clean,
+    /// It found what it looked for: faults, differences.
+    Found,
+    /// It did what it could; something could not be read, and was named.
+    Unread,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line asks for what does not exist.
+    Usage(Message),
+    /// There is something that we do not touch.
+    Refused(Message),
+    /// There is no such session.
+    NotFound(Message),
+    /// The log.
+    Log(Error),
+    /// A stream of this process, or a file that is no log.
+    Io {
+        /// What was tried, with its object.
+        what: String,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// What to say, and what to do next.
+#[derive(Debug)]
+pub(crate) struct Message {
+    text: String,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// Wrong usage.
+    pub(crate) fn usage(text: impl fmt::Display) -> Self {
+        Failure::Usage(Message { text: text.to_string(), hints: Vec::new() })
+    }
+
+    /// Refused.
+    pub(crate) fn refused(text: impl fmt::Display) -> Self {
+        Failure::Refused(Message { text: text.to_string(), hints: Vec::new() })
+    }
+
+    /// No such session.
+    pub(crate) fn not_found(text: impl fmt::Display) -> Self {
+        Failure::NotFound(Message { text: text.to_string(), hints: Vec::new() })
+    }
+
+    /// A file or folder that could not be read.
+    pub(crate) fn io(action: &str, path: &Path, source: io::Error) -> Self {
+        Failure::Io { what: format!("cannot {action} {}", path.display()), source }
+    }
+
+    /// With one more hint.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
+        if let Failure::Usage(message) | Failure::Refused(message) | Failure::NotFound(message) = &mut self {
+            message.hints.push(hint.to_string());
+        }
+        self
+    }
+
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Failure::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            Failure::Refused(_) => 3,
+            Failure::NotFound(_) | Failure::Io { .. } => 4,
+            Failure::Log(error) => match error.class() {
+                Class::Unsupported | Class::Misplaced | Class::Locked => 3,
+                Class::Corrupt | Class::NotFound | Class::Io | Class::Limit => 4,
+            },
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Log(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(source: io::Error) -> Self {
+        Failure::Io { what: "cannot write the output".to_owned(), source }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Usage(message) | Failure::Refused(message) | Failure::NotFound(message) => {
+                f.write_str(&message.text)
+            }
+            Failure::Log(error) => write!(f, "{}", Chain(error)),
+            Failure::Io { what, source } => write!(f, "{what}: {source}"),
+        }
+    }
+}
+
+/// An error with its sources, one line.
+pub(crate) struct Chain<'a>(pub(crate) &'a Error);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (ErrorKind::Io { action, source }, Some(path)) = (self.0.kind(), &self.0.position().path) {
+            return write!(f, "cannot {action} {}: {source}", path.display());
+        }
+        write!(f, "{}", self.0)?;
+        let mut source = std::error::Error::source(self.0);
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
+/// An error with its sources, for where its position is shown apart.
+pub(crate) fn without_place(error: &Error) -> String {
+    Chain(error).to_string().replacen(&format!(" [{}]", error.position()), "", 1)
+}
+
+/// The command line could not be understood, or asked for help.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // A closed stream leaves nobody to tell.
+    let _ = error.print();
+    ExitCode::from(u8::from(error.use_stderr()) * 2)
+}
+
+/// Tell the failure, if any, and end.
+pub(crate) fn finish(mut ctx: Ctx, result: Result<Outcome, Failure>) -> ExitCode {
+    let closed = ctx.close().map_err(Failure::from);
+    let result = result.and_then(|outcome| closed.map(|()| outcome));
+    ExitCode::from(match result {
+        Ok(Outcome::Clean) => 0,
+        Ok(Outcome::Found) => 1,
+        Ok(Outcome::Unread) => 4,
+        Err(failure) if failure.is_broken_pipe() => 0,
+        Err(failure) => {
+            ctx.error(&failure);
+            let hints = match &failure {
+                Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) => m.hints.clone(),
+                Failure::Log(error) => hint::for_error(error),
+                Failure::Io { .. } => Vec::new(),
+            };
+            for hint in hints {
+                ctx.hint(hint);
+            }
+            failure.code()
+        }
+    })
+}
+
+/// A path as it is shown.
+pub(crate) fn shown(path: &Path) -> String {
+    visible(&path.display().to_string()).into_owned()
+}

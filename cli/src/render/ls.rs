@@ -1,0 +1,252 @@
+//! The list of sessions.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use dshlog_codec::{Encoding, Header};
+use jiff::tz::TimeZone;
+
+use super::json::Object;
+use super::page::{Fold, Line, Page};
+use super::style::Role;
+use super::table::{Cell, Table};
+use super::text::one_line;
+use super::units;
+use crate::args::Column;
+use crate::transcript::Summary;
+
+/// One session.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    /// The log that stands for it.
+    pub(crate) path: PathBuf,
+    /// As stored.
+    pub(crate) header: Header,
+    /// Of that log.
+    pub(crate) encoding: Encoding,
+    /// All generations that are there, oldest first.
+    pub(crate) generations: Vec<u64>,
+    /// Bytes of that log.
+    pub(crate) size: u64,
+    /// When it was last written.
+    pub(crate) modified: Option<i64>,
+    /// In single words.
+    pub(crate) state: Vec<&'static str>,
+    /// What the log holds, when it was read.
+    pub(crate) summary: Option<Summary>,
+}
+
+/// Something that could not be listed.
+#[derive(Clone, Debug)]
+pub(crate) struct Broken {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+impl Broken {
+    /// The document `dshlog.skipped/1`.
+    pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut document = Object::new("dshlog.skipped/1");
+        document.path("path", Some(&self.path));
+        document.text("reason", &self.reason);
+        document.write_line(out)
+    }
+}
+
+/// The table.
+pub(crate) fn table(
+    rows: &[Row],
+    columns: &[Column],
+    out: &mut dyn Write,
+    width: usize,
+    color: bool,
+    zone: &TimeZone,
+    now: i64,
+) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let heads: Vec<&str> = columns.iter().map(|column| head(*column)).collect();
+    let mut table = Table::new(&heads);
+    let short_ids: HashSet<String> = rows.iter().map(|row| short(&row.header.id.to_lossy(), SHORT)).collect();
+    let id_length = if short_ids.len() == rows.len() { SHORT } else { LONGER };
+    let show = Show { zone, this_year: units::moment(now, zone, "%Y"), id_length };
+    for row in rows {
+        table.row(columns.iter().map(|column| show.cell(row, *column)).collect());
+    }
+    table.write(out, width, color)
+}
+
+/// What could not be listed, below the table.
+pub(crate) fn broken_table(
+    broken: &[Broken],
+    out: &mut dyn Write,
+    width: usize,
+    color: bool,
+) -> io::Result<()> {
+    let mut page = Page::new(out, width, color, false);
+    for found in broken {
+        let rest = Line::of(Role::Plain, "  ");
+        // Whole, whatever the width: it is to be copied.
+        let path = Line::of(Role::Warn, &found.path.to_string_lossy());
+        Page::new(page.out(), path.width(), color, false).line(path)?;
+        page.text(rest.clone(), &rest, Role::Plain, &found.reason, Fold::Whole)?;
+    }
+    Ok(())
+}
+
+fn head(column: Column) -> &'static str {
+    match column {
+        Column::Id => "ID",
+        Column::Title => "TITLE",
+        Column::Project => "PROJECT",
+        Column::Created => "CREATED",
+        Column::Modified => "MODIFIED",
+        Column::Size => "SIZE",
+        Column::Generation => "GEN",
+        Column::Encoding => "ENC",
+        Column::Parent => "PARENT",
+        Column::State => "STATE",
+        Column::Last => "LAST EVENT",
+        Column::Turns => "TURNS",
+        Column::Events => "EVENTS",
+        Column::Tokens => "TOKENS",
+        Column::Path => "PATH",
+    }
+}
+
+struct Show<'a> {
+    zone: &'a TimeZone,
+    this_year: String,
+    id_length: usize,
+}
+
+impl Show<'_> {
+    fn time(&self, millis: i64) -> String {
+        let year = units::moment(millis, self.zone, "%Y");
+        units::moment(millis, self.zone, if year == self.this_year { "%d %b %H:%M" } else { "%d %b %Y" })
+    }
+
+    fn cell(&self, row: &Row, column: Column) -> Cell {
+        let header = &row.header;
+        let summary = row.summary.as_ref();
+        let count =
+            |number: Option<u64>| Cell::right(Role::Plain, number.map(units::grouped).unwrap_or_default());
+        match column {
+            Column::Id => Cell::left(Role::Strong, short(&header.id.to_lossy(), self.id_length)),
+            Column::Title => {
+                let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
+                Cell::left(Role::Plain, title.unwrap_or_default())
+            }
+            Column::Project => Cell::end(
+                Role::Plain,
+                header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned()).unwrap_or_default(),
+            ),
+            Column::Created => {
+                Cell::left(Role::Dim, self.time(i64::try_from(header.created_at).unwrap_or(i64::MAX)))
+            }
+            Column::Modified => {
+                Cell::left(Role::Plain, row.modified.map(|time| self.time(time)).unwrap_or_default())
+            }
+            Column::Size => Cell::right(Role::Plain, units::bytes(row.size)),
+            Column::Generation => {
+                let names: Vec<String> =
+                    row.generations.iter().rev().map(|number| format!("V{number}")).collect();
+                Cell::left(Role::Plain, names.join(" "))
+            }
+            Column::Encoding => Cell::left(Role::Dim, row.encoding.name()),
+            Column::Parent => {
+                let parent =
+                    header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
+                Cell::left(Role::Dim, parent.unwrap_or_default())
+            }
+            Column::State => Cell::left(Role::Warn, row.state.join(" ")),
+            Column::Last => Cell::left(
+                Role::Plain,
+                summary.and_then(|s| s.last).map(|time| self.time(time)).unwrap_or_default(),
+            ),
+            Column::Turns => count(summary.map(|summary| summary.turns)),
+            Column::Events => count(summary.map(|summary| summary.events)),
+            Column::Tokens => {
+                let tokens = summary
+                    .map(|s| units::tokens(s.meter.total().sent() + s.meter.total().output))
+                    .unwrap_or_default();
+                Cell::right(Role::Plain, tokens)
+            }
+            Column::Path => Cell::end(Role::Plain, row.path.to_string_lossy()),
+        }
+    }
+}
+
+/// Characters of a random id that tell sessions apart, and those to fall back to.
+const SHORT: usize = 8;
+const LONGER: usize = 13;
+
+/// Enough of an id to name the session by it: ids of dsh are random from their first digit on.
+fn short(id: &str, length: usize) -> String {
+    let id = id.strip_prefix("session-").unwrap_or(id);
+    match id.char_indices().nth(length) {
+        Some((end, _)) if id.chars().all(|c| c.is_ascii_hexdigit() || c == '-') => id[..end].to_owned(),
+        _ => id.to_owned(),
+    }
+}
+
+/// The document `dshlog.listed/1`.
+pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
+    let header = &row.header;
+    let text = |value: &Option<dshlog_codec::json::JsString>| {
+        value.as_ref().map(|text| text.to_lossy().into_owned())
+    };
+    let mut document = Object::new("dshlog.listed/1");
+    document.text("id", &header.id.to_lossy());
+    document.path("path", Some(&row.path));
+    document.text_or_null("cwd", text(&header.cwd).as_deref());
+    document.count("createdAt", header.created_at);
+    document.millis_or_null("modifiedAt", row.modified);
+    document.count("bytes", row.size);
+    document.count("storedVersion", header.version.0);
+    document.counts("generations", row.generations.iter().copied());
+    document.text("encoding", row.encoding.name());
+    document.text_or_null("parentSession", text(&header.parent_session).as_deref());
+    document.flag("isSeeded", header.is_seeded);
+    document.flag("isSubagent", header.is_subagent);
+    document.text_or_null("agentPreset", text(&header.agent_preset).as_deref());
+    let state: Vec<String> = row.state.iter().map(|word| format!("\"{word}\"")).collect();
+    document.raw("state", format!("[{}]", state.join(",")).as_bytes());
+    if let Some(summary) = &row.summary {
+        document.text_or_null("title", summary.title.as_deref());
+        document.text_or_null("model", summary.model.as_deref());
+        document.millis_or_null("lastEventAt", summary.last);
+        document.count("turns", summary.turns);
+        document.count("requests", summary.requests);
+        document.count("events", summary.events);
+        let usage = summary.meter.total();
+        document.object("tokens", |tokens| {
+            tokens.count("input", usage.input);
+            tokens.count("cacheRead", usage.cached);
+            tokens.count("cacheWrite", usage.written);
+            tokens.count("output", usage.output);
+        });
+    }
+    document.write_line(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_short_when_they_are_random() {
+        for (id, expected) in [
+            ("session-b9f4b8bb-c054-45b0-899a-089e14b735a6", "b9f4b8bb"),
+            ("12a98844-2687-4c3d-bf2a-2d32e10315ea", "12a98844"),
+            ("session-my-own-name-of-it", "my-own-name-of-it"),
+            ("x", "x"),
+        ] {
+            assert_eq!(short(id, SHORT), expected);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Data in, text out. Nothing here computes facts about a log.
+
+pub(crate) mod json;
+pub(crate) mod ls;
+pub(crate) mod page;
+pub(crate) mod progress;
+pub(crate) mod style;
+pub(crate) mod table;
+pub(crate) mod term;
+pub(crate) mod text;
+pub(crate) mod transcript;
+pub(crate) mod units;
+pub(crate) mod verify;

@@ -1,0 +1,139 @@
+//! Texts out of payloads.
+
+use dshlog_codec::json::Js;
+
+use crate::render::units;
+
+/// A string member, shown lossily.
+pub(super) fn text(value: Option<Js<'_>>, name: &str) -> Option<String> {
+    Some(value?.get(name)?.as_str()?.to_lossy().into_owned())
+}
+
+/// A string member, or nothing.
+pub(super) fn text_or_empty(value: Option<Js<'_>>, name: &str) -> String {
+    text(value, name).unwrap_or_default()
+}
+
+/// A count member.
+pub(super) fn count(value: Option<Js<'_>>, name: &str) -> Option<u64> {
+    value?.get(name)?.as_count()
+}
+
+/// The text blocks of a message content, and its other blocks in a few words each.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    /// All text.
+    pub(super) text: String,
+    /// Everything else but reasoning and tool calls.
+    pub(super) attached: Vec<String>,
+}
+
+/// Read a content array; wrapped results of older generations are unwrapped.
+pub(super) fn content(blocks: Option<Js<'_>>) -> Content {
+    let mut content = Content::default();
+    let Some(blocks) = blocks else { return content };
+    if let Some(text) = blocks.as_str() {
+        content.text = text.to_lossy().into_owned();
+        return content;
+    }
+    for block in blocks.elements() {
+        let kind = text_or_empty(Some(block), "type");
+        match kind.as_str() {
+            "text" => append(&mut content.text, &text_or_empty(Some(block), "text")),
+            "reasoning" | "tool-call" => {}
+            "tool-result" => {
+                let inner = self::content(block.get("content"));
+                append(&mut content.text, &inner.text);
+                content.attached.extend(inner.attached);
+            }
+            "image" => content.attached.push(image(block)),
+            "file" => {
+                let file = block.get("attachment");
+                let size =
+                    count(file, "bytes").map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes)));
+                content.attached.push(format!("file {}{size}", text_or_empty(file, "name")));
+            }
+            "tool-addition" => content.attached.push(format!("+{}", text_or_empty(Some(block), "toolName"))),
+            "tool-removal" => content.attached.push(format!("-{}", text_or_empty(Some(block), "toolName"))),
+            "" => {}
+            other => content.attached.push(other.to_owned()),
+        }
+    }
+    content
+}
+
+fn append(text: &mut String, part: &str) {
+    if !text.is_empty() && !text.ends_with('\n') && !part.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(part);
+}
+
+fn image(block: Js<'_>) -> String {
+    let image = block.get("attachment");
+    let mut words = String::from("image");
+    if let Some(name) = text(image, "name") {
+        words = format!("{words} {name}");
+    }
+    if let (Some(width), Some(height)) = (count(image, "width"), count(image, "height")) {
+        words = format!("{words} {width}×{height}");
+    }
+    if let Some(kind) = text(image, "mediaType") {
+        words = format!("{words} {}", kind.strip_prefix("image/").unwrap_or(&kind));
+    }
+    if let Some(bytes) = count(image, "bytes") {
+        words = format!("{words}, {}", units::bytes(bytes));
+    }
+    words
+}
+
+/// A provider's failure in one line: `500 SERVER: message`.
+pub(super) fn failure(value: Option<Js<'_>>) -> String {
+    let code = text(value, "code");
+    let status = count(value, "status").map(|status| status.to_string());
+    let head: Vec<String> = [status, code].into_iter().flatten().collect();
+    let message = text_or_empty(value, "message");
+    match (head.is_empty(), message.is_empty()) {
+        (true, true) => "unknown failure".to_owned(),
+        (true, false) => message,
+        (false, true) => head.join(" "),
+        (false, false) => format!("{}: {message}", head.join(" ")),
+    }
+}
+
+/// What an attempt without message left in its stream.
+#[derive(Debug, Default)]
+pub(super) struct Attempt {
+    /// Text that had arrived.
+    pub(super) text: String,
+    /// Why it ended, when it failed.
+    pub(super) failure: Option<String>,
+    /// It was cancelled.
+    pub(super) aborted: bool,
+}
+
+/// Read the stream of an attempt (`docs/spec/events-v4.md`, 6.4).
+pub(super) fn attempt(stream: Option<Js<'_>>) -> Attempt {
+    let mut attempt = Attempt::default();
+    for record in stream.into_iter().flat_map(Js::elements) {
+        match text_or_empty(Some(record), "type").as_str() {
+            "text-chunks" => {
+                for part in record.get("texts").into_iter().flat_map(Js::elements) {
+                    if let Some(part) = part.as_str() {
+                        attempt.text.push_str(&part.to_lossy());
+                    }
+                }
+            }
+            "chunk" => {
+                let Some(reason) = record.path(&["chunk", "reason"]) else { continue };
+                match text_or_empty(Some(reason), "kind").as_str() {
+                    "error" => attempt.failure = Some(failure(reason.get("failure"))),
+                    "aborted" => attempt.aborted = true,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    attempt
+}

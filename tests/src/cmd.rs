@@ -1,0 +1,117 @@
+//! The program, run as a person would run it, in an environment of its own: no variables but those set here, an own home,
+//! UTC, 100 columns.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::model::repository;
+
+/// A folder of its own for one test, with a home in it.
+#[derive(Debug)]
+pub struct Place {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// A place with an empty home.
+    ///
+    /// # Panics
+    /// Where no folder can be made: a test cannot go on.
+    pub fn empty(program: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        fs::create_dir(folder.path().join("home")).expect("a folder can be made in it");
+        Place { program: program.into(), folder }
+    }
+
+    /// A place whose home holds the sessions of these cases of the corpora, the last one used last.
+    ///
+    /// # Panics
+    /// Where a case is not there or cannot be copied.
+    pub fn with(program: &str, cases: &[&str]) -> Self {
+        let place = Self::empty(program);
+        // Some moment, so that lists are in a known order.
+        let mut used = UNIX_EPOCH + Duration::from_mins(29_935_000);
+        for case in cases {
+            let from = repository().join("corpora").join(case).join("home");
+            copy(&from, &place.home(), &mut used).unwrap_or_else(|e| panic!("{case} cannot be copied: {e}"));
+        }
+        place
+    }
+
+    /// The home.
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// The working directory.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The program with arguments, not yet run.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .env("DSH_HOME", self.home())
+            .env("TZ", "UTC")
+            .env("COLUMNS", "100");
+        command
+    }
+
+    /// Run it.
+    ///
+    /// # Panics
+    /// When the program cannot be started.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the program starts")
+    }
+
+    /// Run it, and put everything that came of it into one text: stdout, stderr, exit code. Names of folders that are
+    /// other ones in each run are replaced.
+    pub fn told(&self, args: &[&str]) -> String {
+        let output = self.run(args);
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr: String = String::from_utf8_lossy(&output.stderr)
+            .lines()
+            .flat_map(|line| ["! ", line, "\n"])
+            .map(str::to_owned)
+            .collect();
+        let code = output.status.code().map_or_else(|| "killed".to_owned(), |code| code.to_string());
+        self.redacted(&format!("$ dshlog {}\n{stdout}{stderr}[{code}]\n", args.join(" ")))
+    }
+
+    /// A text with the name of this place taken out.
+    pub fn redacted(&self, text: &str) -> String {
+        let own = self.path().to_string_lossy().into_owned();
+        // Where the temporary folder is a link, the program may name what it leads to.
+        let real =
+            self.path().canonicalize().map_or_else(|_| own.clone(), |p| p.to_string_lossy().into_owned());
+        text.replace(&real, "[place]").replace(&own, "[place]")
+    }
+}
+
+/// Copy a folder; each log gets a later time of use than the one before.
+fn copy(from: &Path, to: &Path, used: &mut std::time::SystemTime) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    let mut entries: Vec<_> = fs::read_dir(from)?.collect::<io::Result<_>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target, used)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+            *used += Duration::from_mins(1);
+            File::options().write(true).open(&target)?.set_modified(*used)?;
+        }
+    }
+    Ok(())
+}
