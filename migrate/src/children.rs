@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::Walk;
-use dshlog_codec::json::{Js, JsString};
+use dshlog_codec::json::{Js, JsStr, JsString};
 use dshlog_codec::{Event, Generation, Header, Limits, LogFile};
 
 use crate::run::{Run, RunError};
@@ -194,7 +194,7 @@ impl Fact {
             Some(mode) if mode == "one-shot" => Mode::OneShot,
             _ => return Err("mode"),
         };
-        let label = text("label").map(|label| label.to_owned());
+        let label = text("label").map(JsStr::to_owned);
         let is_missing = label.is_none() && (mode == Mode::Continuable || event.member("label").is_some());
         if is_missing { Err("label") } else { Ok(Some(Fact { mode, label })) }
     }

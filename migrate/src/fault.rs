@@ -21,7 +21,13 @@ impl Fault {
     /// The refusal of `edge` for an event at `at`.
     pub(crate) fn at(self, edge: &'static str, at: At) -> Refusal {
         let pointer = (!self.pointer.is_empty()).then_some(self.pointer).or(at.pointer);
-        Refusal { edge, code: self.code, what: self.what, class: self.class, at: At { pointer, ..at } }
+        Refusal {
+            edge,
+            code: self.code,
+            what: self.what,
+            class: self.class,
+            at: Box::new(At { pointer, ..at }),
+        }
     }
 }
 

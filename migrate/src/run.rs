@@ -99,7 +99,7 @@ fn receiver_stopped(event: &Event<'_>) -> Refusal {
         code: "receiver-stopped",
         what: String::new(),
         class: RefusalClass::Unsupported,
-        at: event.at(),
+        at: Box::new(event.at()),
     }
 }
 

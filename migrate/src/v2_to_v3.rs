@@ -9,7 +9,7 @@ mod change;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use dshlog_codec::json::{Fields, Js, JsString, Tree, print_string};
+use dshlog_codec::json::{Fields, Js, JsStr, JsString, Tree, print_string};
 use dshlog_codec::{At, Event, Generation, Header, Seq};
 use sha2::{Digest as _, Sha256};
 
@@ -128,7 +128,7 @@ impl V2ToV3 {
         }
         admission::check(event)?;
         for message in messages(event) {
-            let id = message.get("id").and_then(Js::as_str).map(|id| id.to_wtf8()).unwrap_or_default();
+            let id = message.get("id").and_then(Js::as_str).map(JsStr::to_wtf8).unwrap_or_default();
             if !id.starts_with(MADE.as_bytes()) {
                 continue;
             }
@@ -143,7 +143,7 @@ impl V2ToV3 {
     /// The new prompt of a request header, when it is another one.
     fn changed_prompt(&self, event: &Event<'_>) -> Option<JsString> {
         let header = event.member("header").filter(|_| event.is("request/header"))?;
-        let prompt = header.get("system").and_then(Js::as_str).map(|text| text.to_owned());
+        let prompt = header.get("system").and_then(Js::as_str).map(JsStr::to_owned);
         prompt.or_else(|| Some(JsString::default())).filter(|prompt| *prompt != self.prompt)
     }
 

@@ -223,15 +223,14 @@ impl Edge for V3ToV4 {
         self.need_children()?;
         let target_cut = self.finish_log(cut)?;
         let children = self.children.take().unwrap_or_default();
-        let mut seq = self.shift.target(self.events);
-        for entry in self.catalog.complete(children)? {
+        let first = self.shift.target(self.events);
+        for (seq, entry) in (first..).zip(self.catalog.complete(children)?) {
             let row = Fields::new()
                 .with("type", Tree::string("subagent/catalog"))
                 .with("seq", Tree::integer(seq))
                 .with("time", Tree::integer(self.time))
                 .with("data", entry);
             out.put(&row.into(), self.place)?;
-            seq += 1;
         }
         Ok(target_cut)
     }

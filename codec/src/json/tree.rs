@@ -97,7 +97,8 @@ impl<'a> Tree<'a> {
 
     /// JSON text that was printed by this crate.
     pub fn printed(text: Vec<u8>) -> Self {
-        Tree::Text(String::from_utf8_lossy(&text).into())
+        // The printer writes lone surrogates as escapes, so this is always UTF-8.
+        Tree::Text(String::from_utf8(text).unwrap_or_default().into())
     }
 
     /// The value, while nothing in it has been opened.

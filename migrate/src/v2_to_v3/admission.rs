@@ -4,7 +4,7 @@
 use dshlog_codec::check::shapes::{
     BLOCK, Members, Shape, ShapeFault, ShapeFaultKind, check_payload, check_shape,
 };
-use dshlog_codec::json::{Js, SAFE_INTEGER};
+use dshlog_codec::json::{Js, JsStr, SAFE_INTEGER};
 use dshlog_codec::pack::Ranges;
 use dshlog_codec::{Event, Generation};
 
@@ -234,7 +234,7 @@ fn check_result(event: &Event<'_>) -> Check {
 
 /// `interrupted-tool-result-<call>-<n>` with a canonical count.
 fn has_repair_id(message: Js<'_>) -> bool {
-    let text = |value: Option<Js<'_>>| value.and_then(Js::as_str).map(|text| text.to_owned());
+    let text = |value: Option<Js<'_>>| value.and_then(Js::as_str).map(JsStr::to_owned);
     let (Some(id), Some(call)) = (text(message.get("id")), text(message.path(&["source", "callId"]))) else {
         return false;
     };

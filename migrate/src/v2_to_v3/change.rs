@@ -83,8 +83,9 @@ fn set<'a>(data: &mut Option<Tree<'a>>, name: &str, value: Tree<'a>) {
 fn rename<'a>(event: &Event<'a>, data: &mut Option<Tree<'a>>) {
     let Some(payload) = event.data else { return };
     if event.is("request/header") {
-        let header = payload.get("header").and_then(bare_header);
-        header.into_iter().for_each(|header| set(data, "header", header));
+        if let Some(header) = payload.get("header").and_then(bare_header) {
+            set(data, "header", header);
+        }
     } else if event.is("agent-preset/selected") {
         if payload.get("agentPreset").is_some_and(|preset| preset.is("code")) {
             set(data, "agentPreset", Tree::string("ptc"));

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use dshlog_codec::check::check_catalog_fact;
-use dshlog_codec::json::{Fields, Js, JsString, Tree};
+use dshlog_codec::json::{Fields, Js, JsStr, JsString, Tree};
 use dshlog_codec::{At, Event};
 
 use crate::children::Child;
 use crate::edge::Refusal;
-use crate::fault::{malformed, unsupported};
+use crate::fault::{Check, malformed, unsupported};
 
 use super::NAME;
 
@@ -37,25 +37,25 @@ impl Catalog {
     }
 
     pub(super) fn see(&mut self, event: &Event<'_>) {
-        if self.fault.is_some() {
-            return;
+        if self.fault.is_none()
+            && let Err(fault) = self.add(event)
+        {
+            self.fault = Some(fault.at(NAME, event.at()));
         }
-        let fault = match check_catalog_fact(event.data) {
-            Err(fault) => malformed(CODE, fault.pointer, fault.detail),
-            Ok(()) => {
-                let text = |name| event.member(name).and_then(Js::as_str).map(|text| text.to_owned());
-                let entry = Entry {
-                    created_at: event.member("childCreatedAt").and_then(Js::as_count).unwrap_or_default(),
-                    mode: text("mode").unwrap_or_default(),
-                    label: text("label"),
-                };
-                match self.entries.insert(text("childId").unwrap_or_default(), entry) {
-                    None => Ok(()),
-                    Some(_) => malformed(CODE, "/data/childId", "repeated"),
-                }
-            }
+    }
+
+    fn add(&mut self, event: &Event<'_>) -> Check {
+        check_catalog_fact(event.data).or_else(|fault| malformed(CODE, fault.pointer, fault.detail))?;
+        let text = |name| event.member(name).and_then(Js::as_str).map(JsStr::to_owned);
+        let entry = Entry {
+            created_at: event.member("childCreatedAt").and_then(Js::as_count).unwrap_or_default(),
+            mode: text("mode").unwrap_or_default(),
+            label: text("label"),
         };
-        self.fault = fault.err().map(|fault| fault.at(NAME, event.at()));
+        if self.entries.insert(text("childId").unwrap_or_default(), entry).is_some() {
+            return malformed(CODE, "/data/childId", "repeated");
+        }
+        Ok(())
     }
 
     /// The payloads that are still missing, in order. Refuses children that contradict an entry.
