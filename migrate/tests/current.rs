@@ -3,6 +3,8 @@
 //! They are not in this repository: the environment variable `DSHLOG_SHARED_CORPORA` names the folder that has `real`
 //! and `real-old`, else it is looked for beside the repository.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail, and says what it looked at")]
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error;
