@@ -8,6 +8,8 @@
 mod chain;
 mod edge;
 mod fault;
+#[cfg(test)]
+mod testing;
 mod v0_to_v1;
 mod v1_to_v2;
 
