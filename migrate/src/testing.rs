@@ -45,10 +45,3 @@ pub(crate) fn migrate(
     let cut = chain.finish(header.seed_length.unwrap_or(0), &mut sink)?;
     Ok((String::from_utf8(out).unwrap(), cut))
 }
-
-/// Rows out of parts of them: the seq and the time are those of the place.
-pub(crate) fn numbered(rows: &[&str]) -> String {
-    let row =
-        |(seq, row): (usize, &&str)| row.replacen("{", &format!(r#"{{"seq":{seq},"time":{seq},"#), 1) + "\n";
-    rows.iter().enumerate().map(row).collect()
-}
