@@ -377,3 +377,28 @@ fn payloads_are_checked_when_they_come_from_a_file() {
     let unowned = foreign.replace(r#","sessionFormatVersion":1"#, "");
     assert_eq!(from(SourceKind::Transformed, &unowned), Ok(()));
 }
+
+#[test]
+fn one_log_through_both_steps() {
+    // Section 12, whose V0 rows are read from there. The official reader has these rows at V2.
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/spec/events-v0-v3.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, section) = page.split_once("\n## 12. ").unwrap();
+    let before = section.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let after = r#"{"type":"turn/start","seq":0,"time":100,"data":{"turn":1}}
+{"type":"step/start","seq":1,"time":101,"data":{"turn":1,"step":1}}
+{"type":"user/message","seq":2,"time":102,"data":{"content":[{"type":"text","text":"hi"}],"source":{"kind":"user"},"id":"legacy-message:s1:2","role":"user"},"surfaceOp":"append"}
+{"type":"request/header","seq":3,"time":103,"data":{"header":{"config":{"provider":"p","model":"m"},"system":"SYS","tools":[]},"reason":"initial"}}
+{"type":"assistant/message","seq":4,"time":114,"data":{"turn":1,"step":1,"message":{"id":"legacy-message:s1:7","role":"assistant","content":[{"type":"text","text":"ok"}],"source":{"provider":"p","model":"m","kind":"model"}},"stream":[{"type":"text-chunks","time0":110,"index":0,"dt":[2],"texts":["o","k"]},{"type":"chunk","time":113,"chunk":{"type":"finish","reason":{"kind":"stop"}}}]},"surfaceOp":"append"}
+{"type":"step/end","seq":5,"time":115,"data":{"turn":1,"step":1}}
+{"type":"turn/end","seq":6,"time":116,"data":{"turn":1,"reason":{"kind":"completed"}}}
+{"type":"compaction/start","seq":7,"time":117,"data":{"turn":null,"compactionId":"legacy-compaction:s1:10"}}
+{"type":"compaction/summary","seq":8,"time":118,"data":{"summary":[{"type":"text","text":"S"}],"shadowedRange":{"start":2,"end":4},"shadowedSeqs":[2,4],"shadowedTokenCount":3,"provider":"p","model":"m","compactionId":"legacy-compaction:s1:10"}}
+{"type":"user/message","seq":9,"time":119,"data":{"content":[{"type":"text","text":"S"}],"source":{"kind":"plugin","plugin":"compact","compactionId":"legacy-compaction:s1:10"},"id":"legacy-message:s1:12","role":"user"},"sourceEventSeqs":[2,4],"surfaceOp":{"op":"replace","start":2,"end":4}}
+{"type":"compaction/end","seq":10,"time":120,"data":{"turn":null,"compactionId":"legacy-compaction:s1:10"}}
+{"type":"session/title","seq":11,"time":121,"data":{"title":"hi","messageSeqs":[2],"source":{"kind":"fallback"}}}
+"#;
+    let edges: Vec<Box<dyn Edge>> =
+        vec![Box::new(crate::V0ToV1::new()), Box::new(V1ToV2::new(SourceKind::Transformed))];
+    assert_eq!(migrate(&header(0, ""), edges, before).unwrap(), (after.to_owned(), 0));
+}
