@@ -7,19 +7,16 @@ fn v2(header: &Header, kind: SourceKind, rows: &str) -> Result<(String, u64), Re
 
 /// The rows of `text`, whose lines may be indented. A row without seq gets that of its place, and a time after it.
 fn rows(text: &str) -> String {
-    let mut seq = 0u64;
-    let mut out = String::new();
-    for line in text.lines().map(str::trim) {
-        if line.contains("\"seq") {
-            out.push_str(line);
-        } else {
-            let (kind, rest) = line.split_once(r#","data""#).unwrap();
-            out.push_str(&format!(r#"{kind},"seq":{seq},"time":{},"data"{rest}"#, 2000 + seq));
-        }
-        out.push('\n');
-        seq += 1;
-    }
-    out
+    let row = |(seq, line): (u64, &str)| {
+        let line = line.trim();
+        if line.contains("\"seq") { format!("{line}\n") } else { at(line, seq, 2000 + seq) + "\n" }
+    };
+    (0..).zip(text.lines()).map(row).collect()
+}
+
+/// A row with this seq and time.
+fn at(row: &str, seq: u64, time: u64) -> String {
+    row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":{time},"data""#), 1)
 }
 
 #[track_caller]
@@ -108,10 +105,7 @@ fn a_message_claims_its_attempt() {
             r#"{{"type":"assistant/attempt","seq":{seq},"time":{time},"data":{{"turn":1,"step":1,"stream":[{text}]}}}}"#
         )
     };
-    let at = |seq: u64, time: u64, row: &str| {
-        row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":{time},"data""#), 1)
-    };
-    let empty = |step| at(1, 2001, &message(step, "", r#","stream":[]"#));
+    let empty = |step| at(&message(step, "", r#","stream":[]"#), 1, 2001);
     let other = message(2, r#","sourceEventSeqs":[7]"#, "");
     check(&lines(&[CHUNK, &other]), &lines(&[&attempt(0, 2000), &empty(2)]));
     refused("", &lines(&[CHUNK, &message(1, "", "")]), "message-sources", 1);
@@ -127,7 +121,7 @@ fn a_message_claims_its_attempt() {
     let stream = format!(
         r#","stream":[{text},{{"type":"chunk","time":2001,"chunk":{{"type":"finish","reason":{{"kind":"stop"}}}}}}]"#
     );
-    let after = lines(&[&at(0, 2002, TODO), &at(1, 2003, &message(1, "", &stream))]);
+    let after = lines(&[&at(TODO, 0, 2002), &at(&message(1, "", &stream), 1, 2003)]);
     check(&two(r#","sourceEventSeqs":[[0,1]]"#), &after);
     check(&two(r#","sourceEventSeqs":[0,1]"#), &after);
     let across = lines(&[CHUNK, &message(1, r#","sourceEventSeqs":[0]"#, "")]);
@@ -137,9 +131,6 @@ fn a_message_claims_its_attempt() {
 #[test]
 fn where_held_events_go() {
     // 9.2, traps 11 and 15
-    let at = |seq: u64, time: u64, row: &str| {
-        row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":{time},"data""#), 1)
-    };
     let attempt = |seq: u64, time: u64, stream: &str| {
         format!(
             r#"{{"type":"assistant/attempt","seq":{seq},"time":{time},"data":{{"turn":1,"step":1,"stream":[{stream}]}}}}"#
@@ -149,10 +140,10 @@ fn where_held_events_go() {
     check(
         &lines(&[CHUNK, TODO, CHUNK, TODO, STEP_END]),
         &lines(&[
-            &at(0, 2001, TODO),
+            &at(TODO, 0, 2001),
             &attempt(1, 2002, r#"{"type":"text-chunks","time0":2000,"index":0,"dt":[2],"texts":["a","a"]}"#),
-            &at(2, 2003, TODO),
-            &at(3, 2004, STEP_END),
+            &at(TODO, 2, 2003),
+            &at(STEP_END, 3, 2004),
         ]),
     );
     // Only a new chunk closes a finished attempt.
@@ -161,7 +152,7 @@ fn where_held_events_go() {
     };
     check(
         &lines(&[FINISH, TODO, FINISH]),
-        &lines(&[&attempt(0, 2000, &finish(2000)), &at(1, 2001, TODO), &attempt(2, 2002, &finish(2002))]),
+        &lines(&[&attempt(0, 2000, &finish(2000)), &at(TODO, 1, 2001), &attempt(2, 2002, &finish(2002))]),
     );
 }
 
@@ -240,46 +231,44 @@ fn references_move() {
         r#"{"type":"assistant/attempt","seq":0,"time":2,"data":{"turn":1,"step":1,"stream":[{"type":"text-chunks","time0":1,"index":0,"dt":[1],"texts":["a","b"]}]}}"#,
         r#"{"type":"step/end","seq":1,"time":9,"data":{"turn":1,"step":1}}"#,
     ];
-    let last =
-        |row: &str, seq: u64| row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":9,"data""#), 1);
     let check_last = |before: &str, after: &str| {
         check(
-            &lines(&[front[0], front[1], &last(before, 3)]),
-            &lines(&[moved[0], moved[1], &last(after, 2)]),
+            &lines(&[front[0], front[1], &at(before, 3, 9)]),
+            &lines(&[moved[0], moved[1], &at(after, 2, 9)]),
         );
     };
-    let lost =
-        |before: &str| refused("", &lines(&[front[0], front[1], &last(before, 3)]), "lost-reference", 3);
+    let dangling =
+        |before: &str| refused("", &lines(&[front[0], front[1], &at(before, 3, 9)]), "lost-reference", 3);
     check_last(
         &user(r#","surfaceOp":{"x":1,"start":2,"end":3,"op":"zz"},"sourceEventSeqs":[2,3]"#),
         &user(r#","sourceEventSeqs":[1,2],"surfaceOp":{"op":"replace","start":1,"end":2}"#),
     );
-    lost(&user(r#","sourceEventSeqs":[1]"#));
-    lost(&user(r#","sourceEventSeqs":[4]"#));
-    lost(&user(r#","surfaceOp":"replace""#));
-    lost(&user(r#","surfaceOp":null"#));
-    lost(&user(r#","surfaceOp":{"start":2,"end":0}"#));
+    dangling(&user(r#","sourceEventSeqs":[1]"#));
+    dangling(&user(r#","sourceEventSeqs":[4]"#));
+    dangling(&user(r#","surfaceOp":"replace""#));
+    dangling(&user(r#","surfaceOp":null"#));
+    dangling(&user(r#","surfaceOp":{"start":2,"end":0}"#));
     let done = |seq: u64| {
         format!(
             r#"{{"type":"command/done","data":{{"commandId":"c","kind":"success","sourceEventSeq":{seq}}}}}"#
         )
     };
     check_last(&done(2), &done(1));
-    lost(&done(0));
+    dangling(&done(0));
     let title = |seqs: &str| {
         format!(
             r#"{{"type":"session/title","data":{{"title":"t","messageSeqs":{seqs},"source":{{"kind":"user"}}}}}}"#
         )
     };
     check_last(&title("[2]"), &title("[1]"));
-    lost(&title("[2,0]"));
+    dangling(&title("[2,0]"));
     let prune = |seq: u64| {
         format!(
             r#"{{"type":"compaction/prune","data":{{"shadowedRange":{{"start":{seq},"end":{seq}}},"shadowedSeqs":[{seq}],"shadowedTokenCount":0}}}}"#
         )
     };
     check_last(&prune(2), &prune(1));
-    lost(&prune(1));
+    dangling(&prune(1));
     let delivered = r#"{"type":"session-log-deepseek/delivery-accepted","data":{"sessionId":"s1","throughSeq":2,"sessionFormatVersion":1}}"#;
     check_last(delivered, delivered);
 }
@@ -296,9 +285,6 @@ fn a_legacy_goal_message_becomes_two_events() {
     let legacy =
         message(&format!(r#"{{"kind":"goal","goalId":"G","revision":2,"round":0,"change":{change}}}"#));
     let plain = message(r#"{"kind":"plugin","plugin":"goal"}"#);
-    let at = |row: &str, seq: u64, time: u64| {
-        row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":{time},"data""#), 1)
-    };
     let goal = format!(r#"{{"type":"goal/change","data":{change}}}"#);
     check(
         &lines(&[TODO, &format!(r#"{legacy},"surfaceOp":"append","sourceEventSeqs":[0]}}"#)]),
@@ -324,9 +310,6 @@ fn a_legacy_goal_message_becomes_two_events() {
 #[test]
 fn the_cut() {
     // 9.8
-    let at = |row: &str, seq: u64, time: u64| {
-        row.replacen(r#","data""#, &format!(r#","seq":{seq},"time":{time},"data""#), 1)
-    };
     let marker = |seq, time| at(r#"{"type":"session/end-seed","data":{"inherited":true}}"#, seq, time);
     let one = r#","seedLength":1"#;
     seeded(one, &lines(&[TODO, END_SEED, TODO]), &lines(&[TODO, &marker(1, 2001), TODO]), 1);
