@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail")]
 
 use std::convert::Infallible;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ fn write(root: &Path, generation: u64, id: &str, header: &str, rows: &[&str]) ->
         "{{\"type\":\"session\",\"version\":{generation},\"id\":\"{id}\",\"createdAt\":1000,{header},\"delegationDepth\":1}}\n"
     );
     for (seq, row) in rows.iter().enumerate() {
-        text.push_str(&format!("{{\"seq\":{seq},\"time\":7,{row}}}\n"));
+        writeln!(text, "{{\"seq\":{seq},\"time\":7,{row}}}").unwrap();
     }
     let path = folder.join(format!("session.v{generation}.jsonl"));
     fs::write(&path, text).unwrap();

@@ -3,6 +3,8 @@
 //! They are not in this repository: the environment variable `DSHLOG_SHARED_CORPORA` names the folder that has
 //! `real-old`, else it is looked for beside the repository.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

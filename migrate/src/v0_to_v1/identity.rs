@@ -82,19 +82,14 @@ impl Identities {
             }
             return false;
         }
-        let id = match self.retries.get(&*chain) {
-            Some(id) => id.clone(),
-            None => {
-                let id = printed(&Tree::js_string(&self.derived("legacy-retry", seq)));
-                self.retries.insert(chain.into(), id.clone());
-                id
-            }
-        };
+        let derived = self.derived("legacy-retry", seq);
+        let id =
+            self.retries.entry(chain.into()).or_insert_with(|| printed(&Tree::js_string(&derived))).clone();
         append(data, "retryId", Tree::Text(id))
     }
 
     /// 8.10.
-    pub(super) fn compaction<'a>(&mut self, kind: &str, data: &mut Tree<'a>, seq: Seq) -> bool {
+    pub(super) fn compaction(&mut self, kind: &str, data: &mut Tree<'_>, seq: Seq) -> bool {
         match kind {
             "session/end-seed" => self.compaction = None,
             "compaction/start" if !has(data, "compactionId") => {

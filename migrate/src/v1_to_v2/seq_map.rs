@@ -122,3 +122,26 @@ impl SeqMap {
 fn lost<T>(pointer: &str, value: &str) -> Check<T> {
     unsupported("lost-reference", pointer, format!("{value} is no event of the target"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[test]
+    fn a_map_of_runs_is_a_map() {
+        // Sources in the order in which events can go out: forward, with gaps, and some overtaken.
+        let sources = [0u64, 1, 2, 7, 5, 6, 8, 9, 12, 10, 11, 20];
+        let mut map = SeqMap::default();
+        let mut plain = HashMap::new();
+        for (target, source) in (3..).zip(sources) {
+            map.insert(source, target);
+            plain.insert(source, target);
+            for seq in 0..25 {
+                assert_eq!(map.get(seq), plain.get(&seq).copied(), "{seq} after {source}");
+            }
+        }
+        assert!(map.runs.len() < 8, "{map:?}");
+    }
+}
