@@ -1,12 +1,13 @@
 //! What a session's migration needs to know of its subagents (`docs/spec/events-v4.md`, section 10.11;
 //! `docs/spec/storage.md`, section 13.3).
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::Walk;
 use dshlog_codec::json::{Js, JsStr, JsString};
-use dshlog_codec::{Event, Generation, Header, Limits, LogFile};
+use dshlog_codec::{ErrorKind, Event, Generation, Header, Limits, LogFile};
 
 use crate::run::{Run, RunError};
 
@@ -88,32 +89,67 @@ pub enum ChildFault {
     },
 }
 
-/// Find the children of the session `parent` below a sessions root and read what their logs say of them.
+/// Find the children of the session `parent` below a sessions root and read what their logs say of them. For more than
+/// one session of a root use [`Families`].
 ///
-/// Fails only when the root cannot be read. Sessions without a readable header are nobody's children.
+/// Fails only when the root cannot be read, or changes meanwhile.
 pub fn collect(root: &Path, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
-    let walk = Walk::new(root)?;
-    let mut evidence = Evidence::default();
-    for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
-        let Ok(file) = folder.chosen() else { continue };
-        let Ok(log) = LogFile::open(&file.path) else { continue };
-        match log.header() {
-            Ok(header) if header.is_subagent && header.parent_session.as_ref() == Some(parent) => {
-                evidence.see(&log, header, file.path.clone(), limits);
+    Families::below(root)?.evidence(parent, limits)
+}
+
+/// All subagents below a sessions root, by the session that they belong to.
+///
+/// Sessions that the official reader does not list, and those without a readable header, are nobody's children.
+#[derive(Debug, Default)]
+pub struct Families {
+    by_parent: HashMap<JsString, Vec<(Header, PathBuf)>>,
+}
+
+impl Families {
+    /// Read the headers below a root, and no more.
+    pub fn below(root: &Path) -> dshlog_codec::Result<Families> {
+        let walk = Walk::new(root)?;
+        let mut families = Families::default();
+        for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
+            let Ok(file) = folder.chosen() else { continue };
+            let Ok(header) = LogFile::open(&file.path).and_then(|log| log.header()) else { continue };
+            if let Some(parent) = header.parent_session.clone().filter(|_| header.is_subagent) {
+                families.by_parent.entry(parent).or_default().push((header, file.path.clone()));
             }
-            _ => {}
         }
+        Ok(families)
     }
-    Ok(evidence)
+
+    /// What is known of the children of one session. Their logs are read now.
+    ///
+    /// Fails when a log does not have the header any more that it had.
+    pub fn evidence(&self, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
+        let mut evidence = Evidence::default();
+        for (header, path) in self.by_parent.get(parent).into_iter().flatten() {
+            let log = LogFile::open(path)?;
+            if log.header()? != *header {
+                return Err(
+                    dshlog_codec::Error::from(ErrorKind::Changed).in_file(path, Some(log.generation()))
+                );
+            }
+            evidence.see(&log, header, path, limits);
+        }
+        Ok(evidence)
+    }
 }
 
 impl Evidence {
-    fn see(&mut self, log: &LogFile, header: Header, path: PathBuf, limits: &Limits) {
+    fn see(&mut self, log: &LogFile, header: &Header, path: &Path, limits: &Limits) {
         let fact = describe(log, limits).unwrap_or_else(|fault| {
-            self.warnings.push(Warning { id: header.id.clone(), path: path.clone(), fault });
+            self.warnings.push(Warning { id: header.id.clone(), path: path.to_owned(), fault });
             None
         });
-        self.children.push(Child { id: header.id, created_at: header.created_at, fact, path: Some(path) });
+        self.children.push(Child {
+            id: header.id.clone(),
+            created_at: header.created_at,
+            fact,
+            path: Some(path.to_owned()),
+        });
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use dshlog_codec::json::JsString;
 use dshlog_codec::{Event, Generation, Limits, LogFile};
-use dshlog_migrate::children::{ChildFault, Evidence, Fact, Mode, collect};
+use dshlog_migrate::children::{ChildFault, Evidence, Fact, Families, Mode, collect};
 use dshlog_migrate::{Run, RunError, migrate_in_memory};
 
 /// Write a log; a row is what stands behind its seq and time.
@@ -124,6 +124,18 @@ fn only_direct_subagents_of_the_newest_generation_count() {
     assert_eq!(seen, [(Some("child"), false), (Some("seeded"), true)]);
     assert_eq!(found.children.first().unwrap().path, Some(newest));
     assert!(found.warnings.is_empty());
+}
+
+#[test]
+fn a_child_that_changes_under_the_reader() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), 3, "child", CHILD, &[]);
+    let families = Families::below(root.path()).unwrap();
+    let evidence = || families.evidence(&JsString::from("parent"), &Limits::default());
+    assert_eq!(evidence().unwrap().children.len(), 1);
+    assert!(families.evidence(&JsString::from("child"), &Limits::default()).unwrap().children.is_empty());
+    write(root.path(), 3, "child", &format!("{CHILD},\"agentPreset\":\"x\""), &[]);
+    assert_eq!(evidence().unwrap_err().code(), "changed");
 }
 
 /// `docs/spec/events-v4.md`, 10.11 and 10.12, for a whole home.
