@@ -124,7 +124,10 @@ fn check(event: &Event<'_>, session: &Owner) -> Check {
         return Ok(());
     }
     check_payload(event, V0).or_else(shape_fault)?;
-    session.check_delivery(event, V0)
+    if session.is_foreign_delivery(event, V0) {
+        return malformed("delivery-owner", "/data/sessionId", shown(event.member("sessionId")));
+    }
+    Ok(())
 }
 
 /// What a payload of another shape means for a migration.
@@ -150,18 +153,14 @@ impl Owner {
         Owner { id: header.id.as_wtf8().to_vec(), foreign: inherited.unwrap_or(0) }
     }
 
-    /// A delivery marker of `generation` names this session, unless it is inherited (7.9).
-    pub(crate) fn check_delivery(&self, event: &Event<'_>, generation: Generation) -> Check {
+    /// True for a delivery marker of `generation` that names another session and is not inherited (7.9).
+    pub(crate) fn is_foreign_delivery(&self, event: &Event<'_>, generation: Generation) -> bool {
         if !event.is("session-log-deepseek/delivery-accepted") || event.seq.0 < self.foreign {
-            return Ok(());
+            return false;
         }
         let version = event.member("sessionFormatVersion").map_or(Some(0), Js::as_count);
-        let session = event.member("sessionId");
-        let own = session.and_then(Js::as_str).is_some_and(|id| *id.to_wtf8() == *self.id);
-        if version == Some(generation.0) && !own {
-            return malformed("delivery-owner", "/data/sessionId", shown(session));
-        }
-        Ok(())
+        let session = event.member("sessionId").and_then(Js::as_str);
+        version == Some(generation.0) && session.is_none_or(|id| *id.to_wtf8() != *self.id)
     }
 }
 

@@ -161,7 +161,9 @@ impl V1ToV2 {
         if self.open_turn.is_some() && restart.is_none() && event.is("turn/start") {
             return unsupported("turn-in-turn", "/data/turn", shown(event.member("turn")));
         }
-        self.owner.check_delivery(event, V1)?;
+        if self.owner.is_foreign_delivery(event, V1) {
+            return unsupported("delivery-owner", "/data/sessionId", shown(event.member("sessionId")));
+        }
         Ok(restart)
     }
 
