@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use dshlog_codec::check::Rule;
-use dshlog_codec::json::Tape;
+use dshlog_codec::json::JsonError;
 use dshlog_codec::{Class, ErrorKind, Generation, Seq};
 
 /// One of each kind. The match has no wildcard, so that a new kind cannot be forgotten here.
 fn kinds() -> Vec<ErrorKind> {
     let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-    let syntax = Tape::new().parse("{").unwrap_err();
+    let syntax = JsonError { what: "unexpected end", offset: 1 };
     let kinds = vec![
         ErrorKind::NotFound,
         ErrorKind::Io { action: "read", source: io() },

@@ -3,6 +3,9 @@
 //! The surface is an ordered list of nodes, each the seq of an event. An event is appended to it, or replaces a stretch
 //! of it; `image/offload` marks images in messages that stay. The history is the messages of the nodes, in order.
 
+use std::collections::HashMap;
+
+use dshlog_codec::check::NodeOrder;
 use dshlog_codec::json::{Doc, Js, JsonError, print, print_str};
 use dshlog_codec::{Event, Seq};
 
@@ -95,7 +98,9 @@ pub enum HistoryError {
 /// The surface and its messages, folded event by event. Holds the messages that are on the surface, nothing else.
 #[derive(Debug, Default)]
 pub struct History {
-    nodes: Vec<Node>,
+    order: NodeOrder,
+    /// The nodes that are on the surface.
+    nodes: HashMap<u64, Node>,
 }
 
 impl History {
@@ -115,22 +120,22 @@ impl History {
         let message = message(event, kind)?;
         let mut node = Node { seq: event.seq, kind, replaced: Vec::new(), offloaded_by: Vec::new(), message };
         if op.is("append") {
-            self.nodes.push(node);
+            self.order.push(event.seq.0);
+            self.nodes.insert(event.seq.0, node);
             return Ok(());
         }
         let end_of = |name| op.get(name).and_then(Js::as_count);
         let (Some(start), Some(end)) = (end_of("startSeq"), end_of("endSeq")) else {
             return Err(HistoryError::Malformed { seq: event.seq });
         };
-        let position = |seq: u64| self.nodes.iter().rposition(|node| node.seq.0 == seq);
-        match (position(start), position(end)) {
-            (Some(from), Some(to)) if from <= to => {
-                node.replaced = self.nodes[from..=to].iter().map(|node| node.seq).collect();
-                self.nodes.splice(from..=to, [node]);
-                Ok(())
-            }
-            _ => Err(HistoryError::NotOnSurface { seq: event.seq, start, end }),
+        let replaced = self.order.replace(start, end, event.seq.0);
+        let replaced = replaced.map_err(|_| HistoryError::NotOnSurface { seq: event.seq, start, end })?;
+        for seq in &replaced {
+            self.nodes.remove(seq);
         }
+        node.replaced = replaced.into_iter().map(Seq).collect();
+        self.nodes.insert(event.seq.0, node);
+        Ok(())
     }
 
     fn offload(&mut self, event: &Event<'_>) -> Result<(), HistoryError> {
@@ -140,7 +145,7 @@ impl History {
             let seq = target.get("seq").and_then(Js::as_count).ok_or_else(missing)?;
             let indexes = target.get("imageIndexes").ok_or_else(missing)?;
             let indexes: Vec<u64> = indexes.elements().filter_map(Js::as_count).collect();
-            let node = self.nodes.iter_mut().rfind(|node| node.seq.0 == seq).ok_or_else(missing)?;
+            let node = self.nodes.get_mut(&seq).ok_or_else(missing)?;
             let message = node.message.as_deref().ok_or_else(missing)?;
             node.message = Some(mark_offloaded(message, &indexes)?.into());
             node.offloaded_by.push(event.seq);
@@ -149,13 +154,13 @@ impl History {
     }
 
     /// The nodes, in the order in which the model sees them.
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.order.iter().filter_map(|seq| self.nodes.get(&seq))
     }
 
     /// The messages, each as JSON text.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
-        self.nodes.iter().filter_map(|node| node.message.as_deref())
+        self.nodes().filter_map(|node| node.message.as_deref())
     }
 
     /// Append the messages as one compact JSON array.
@@ -305,7 +310,7 @@ mod tests {
         ];
         for (seq, kind, data, op, nodes, ids) in rows {
             fold(&mut history, &line(seq, kind, &data, &op)).unwrap();
-            let got: Vec<u64> = history.nodes().iter().map(|node| node.seq.0).collect();
+            let got: Vec<u64> = history.nodes().map(|node| node.seq.0).collect();
             assert_eq!(got, nodes, "after {seq}");
             let got: Vec<String> = history
                 .messages()
@@ -313,7 +318,7 @@ mod tests {
                 .collect();
             assert_eq!(got.join(" "), ids, "after {seq}");
         }
-        assert_eq!(history.nodes()[1].replaced, [Seq(8), Seq(5), Seq(6)]);
+        assert_eq!(history.nodes().nth(1).unwrap().replaced, [Seq(8), Seq(5), Seq(6)]);
         assert!(matches!(
             fold(&mut history, &line(11, "user/message", "{}", &replace(10, 9))),
             Err(HistoryError::NotOnSurface { .. })
@@ -335,6 +340,6 @@ mod tests {
             history.messages().next().unwrap(),
             r#"{"id":"u","content":[{"type":"text","text":"t"},{"type":"image","n":1,"offloaded":true},{"type":"image","n":2,"offloaded":true}]}"#
         );
-        assert_eq!(history.nodes()[0].offloaded_by, [Seq(1), Seq(2)]);
+        assert_eq!(history.nodes().next().unwrap().offloaded_by, [Seq(1), Seq(2)]);
     }
 }

@@ -255,6 +255,6 @@ impl Lifecycle {
     /// The first fault, and the surface as far as the machine came.
     pub(super) fn finish(self) -> (Option<Error>, Vec<Seq>) {
         // A crossing was seen before the machine stopped, so it comes first.
-        (self.crossings.finish().or(self.fault), self.surface.into_nodes())
+        (self.crossings.finish().or(self.fault), self.surface.to_nodes())
     }
 }

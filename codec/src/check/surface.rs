@@ -6,6 +6,7 @@ use crate::json::Js;
 use crate::types::Seq;
 
 use super::fault::{Check, ensure, refuse, shown};
+use super::order::{NoStretch, NodeOrder};
 use super::rule::Rule;
 use super::scalar::count;
 use super::vocabulary::EventType;
@@ -47,7 +48,7 @@ pub(super) enum Change {
 /// The nodes. Their order is that of the model's history, not that of seqs.
 #[derive(Debug, Default)]
 pub(super) struct Surface {
-    nodes: Vec<u64>,
+    nodes: NodeOrder,
     /// The system message at position 0, which only another one may replace.
     head: Option<u64>,
 }
@@ -68,8 +69,7 @@ impl Surface {
             self.nodes.push(seq);
             return Ok(Change::Append);
         };
-        let (from, to) = self.range(start, end, Rule::SurfaceLifecycle, "/surfaceOp")?;
-        let Some(removed) = self.nodes.get(from..=to) else { return Ok(Change::None) };
+        let removed = self.stretch(start, end, Rule::SurfaceLifecycle, "/surfaceOp")?;
         let cited = Cited::new(event.source_seqs());
         if let Some(missing) = removed.iter().find(|&&node| !cited.contains(node)) {
             return refuse(
@@ -88,20 +88,17 @@ impl Surface {
             }
             self.head = Some(seq);
         }
-        Ok(Change::Replace(self.nodes.splice(from..=to, [seq]).collect()))
+        match self.nodes.replace(start, end, seq) {
+            Ok(_) => Ok(Change::Replace(removed)),
+            Err(why) => no_stretch(why, start, end, Rule::SurfaceLifecycle, "/surfaceOp"),
+        }
     }
 
-    /// Positions of two nodes, the first not behind the second.
-    fn range(&self, start: u64, end: u64, rule: Rule, pointer: &str) -> Check<(usize, usize)> {
-        let position = |seq: u64| match self.nodes.iter().rposition(|node| *node == seq) {
-            Some(at) => Ok(at),
-            None => refuse(rule, pointer, format!("{seq} is not on the surface")),
-        };
-        let (from, to) = (position(start)?, position(end)?);
-        if to < from {
-            return refuse(rule, pointer, format!("{start} stands behind {end} on the surface"));
+    fn stretch(&self, start: u64, end: u64, rule: Rule, pointer: &str) -> Check<Vec<u64>> {
+        match self.nodes.stretch(start, end) {
+            Ok(nodes) => Ok(nodes),
+            Err(why) => no_stretch(why, start, end, rule, pointer),
         }
-        Ok((from, to))
     }
 
     /// The span rule of compaction and prune: `shadowedSeqs` is exactly the part of the surface from
@@ -113,8 +110,7 @@ impl Surface {
         let (Some(start), Some(end)) = (earlier("start"), earlier("end")) else {
             return refuse(RULE, "/data/shadowedRange", shown(range));
         };
-        let (from, to) = self.range(start, end, RULE, "/data/shadowedRange")?;
-        let span = self.nodes.get(from..=to).unwrap_or_default();
+        let span = self.stretch(start, end, RULE, "/data/shadowedRange")?;
         let listed = data.get("shadowedSeqs");
         let exact = listed.is_some_and(|l| {
             l.is_array() && l.elements().map(Js::as_count).eq(span.iter().map(|&node| Some(node)))
@@ -127,9 +123,17 @@ impl Surface {
     }
 
     /// The nodes, in order.
-    pub(super) fn into_nodes(self) -> Vec<Seq> {
-        self.nodes.into_iter().map(Seq).collect()
+    pub(super) fn to_nodes(&self) -> Vec<Seq> {
+        self.nodes.iter().map(Seq).collect()
     }
+}
+
+fn no_stretch<T>(why: NoStretch, start: u64, end: u64, rule: Rule, pointer: &str) -> Check<T> {
+    let detail = match why {
+        NoStretch::Missing(seq) => format!("{seq} is not on the surface"),
+        NoStretch::Reversed => format!("{start} stands behind {end} on the surface"),
+    };
+    refuse(rule, pointer, detail)
 }
 
 /// Cited seqs as ranges. Building it takes time by the pairs that are written, not by the seqs that they stand for.
