@@ -266,7 +266,7 @@ impl Relations {
             (Some(machine), Some(foreign)) if seq(&foreign) < seq(&machine) => Some(foreign),
             (machine, foreign) => machine.or(foreign),
         };
-        (first, self.surface.into_nodes())
+        (first, self.surface.to_nodes())
     }
 }
 
