@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use dshlog_codec::Class;
@@ -191,19 +191,22 @@ fn a_lock_is_on_the_file_that_is_there() {
     assert_eq!(astray, 0, "of {held} locks held, some on a file that is no longer there");
 }
 
-/// While we hold the lock, the real runtime must not write. The other way round cannot be shown cheaply: the script
-/// closes the session as soon as it is open.
-#[test]
-fn the_real_runtime_respects_our_lock() {
-    let corpora = std::env::var_os("DSHLOG_SHARED_CORPORA")
-        .map_or(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpora"), std::path::PathBuf::from);
-    let oracle = corpora.join("../oracle/oracle.sh");
-    let source = corpora.join("real/v4-raw-jsonl/home/sessions");
-    let runtime = std::env::var_os("DSHLOG_ORACLE_CACHE").map(|cache| Path::new(&cache).join("runtime/dsh"));
-    if !runtime.is_some_and(|runtime| runtime.exists()) || !oracle.exists() || !source.exists() {
-        eprintln!("skipped: no real runtime (DSHLOG_ORACLE_CACHE), or no corpora");
-        return;
+/// The real runtime, where it is installed; a visible skip elsewhere.
+fn runtime() -> Option<PathBuf> {
+    let cache = std::env::var_os("DSHLOG_ORACLE_CACHE").map(PathBuf::from);
+    let runtime = cache.map(|cache| cache.join("runtime/dsh")).filter(|runtime| runtime.exists());
+    if runtime.is_none() {
+        eprintln!("skipped: no real runtime (DSHLOG_ORACLE_CACHE)");
     }
+    runtime
+}
+
+/// A home with one raw session of the corpora. Gives the home, the session folder and the id.
+fn home_with_session() -> (tempfile::TempDir, PathBuf, std::ffi::OsString) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../corpora/v4-raw-jsonl/home/sessions")
+        .canonicalize()
+        .unwrap();
     let temp = tempfile::tempdir().unwrap();
     let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap();
     let project = only(&source);
@@ -211,19 +214,59 @@ fn the_real_runtime_respects_our_lock() {
     let folder = temp.path().join("sessions").join(project.file_name()).join(session.file_name());
     fs::create_dir_all(&folder).unwrap();
     fs::copy(session.path().join("session.v4.jsonl"), folder.join("session.v4.jsonl")).unwrap();
+    (temp, folder, session.file_name())
+}
 
-    let open = || {
-        let output = Command::new(&oracle)
-            .arg("open-write")
-            .args([temp.path().as_os_str(), &session.file_name()])
-            .output()
-            .unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap())
-    };
+/// The real runtime with nothing but a plugin that opens the session for writing.
+fn runtime_that_holds(runtime: &Path, home: &Path, id: &std::ffi::OsStr) -> Child {
+    let profile = home.join("profiles/hold");
+    fs::create_dir_all(&profile).unwrap();
+    let package =
+        r#"{"name":"dsh-profile-hold","private":true,"dependencies":{},"dsh":{"profile":{"bundles":[]}}}"#;
+    fs::write(profile.join("package.json"), package).unwrap();
+    fs::write(profile.join("cordis.patch.yml"), "[]\n").unwrap();
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtime/hold-lock.mjs");
+    let patch = home.join("patch.yml");
+    fs::write(&patch, format!("- insert:\n  - id: hold-lock\n    name: {plugin:?}\n")).unwrap();
+    Command::new(runtime)
+        .args(["--profile", "hold", "--patch"])
+        .arg(&patch)
+        .env("DSH_HOME", home)
+        .env("DSH_TELEMETRY_DISABLED", "1")
+        .env("HOLD_ROOT", home.join("sessions"))
+        .env("HOLD_ID", id)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn the_real_runtime_keeps_us_out() {
+    let Some(runtime) = runtime() else { return };
+    let (home, folder, id) = home_with_session();
+    let mut holder = runtime_that_holds(&runtime, home.path(), &id);
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "held\n");
+    assert!(is_locked(&folder));
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
+    assert!(WriteLock::acquire(&folder).is_ok());
+}
+
+#[test]
+fn we_keep_the_real_runtime_out() {
+    let Some(runtime) = runtime() else { return };
+    let (home, folder, id) = home_with_session();
     let lock = WriteLock::acquire(&folder).unwrap();
-    let (status, answer) = open();
-    assert_eq!(status, Some(3), "{answer}");
-    assert!(answer.contains("SessionAlreadyOwnedError"), "{answer}");
+    let output = runtime_that_holds(&runtime, home.path(), &id).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("SessionAlreadyOwnedError"), "{told}");
     drop(lock);
-    assert_eq!(open().0, Some(0));
+    let mut holder = runtime_that_holds(&runtime, home.path(), &id);
+    drop(holder.stdin.take());
+    assert!(holder.wait().unwrap().success());
 }

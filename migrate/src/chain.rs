@@ -142,7 +142,7 @@ fn with_event(
         code: "unreadable-row",
         what,
         class: RefusalClass::Unsupported,
-        at: dshlog_codec::At::place(place),
+        at: Box::new(dshlog_codec::At::place(place)),
     };
     tape.parse(text).map_err(|error| unreadable(error.to_string()))?;
     let row = Js::root(text, tape).ok_or_else(|| unreadable("empty row".into()))?;

@@ -16,8 +16,8 @@ pub struct Refusal {
     pub what: String,
     /// Whether the event is malformed by the rules of its own generation.
     pub class: RefusalClass,
-    /// The event in the source log, and the place in it.
-    pub at: At,
+    /// The event in the source log, and the place in it. Boxed, since every step can refuse.
+    pub at: Box<At>,
 }
 
 /// What a refusal says about the source.

@@ -3,10 +3,26 @@
 //! Useful for: carrying a log of V0 to V3 to the current format with the result of the official reader. Not for:
 //! reading (`dshlog_codec`), or showing anything.
 //!
-//! One module holds one adjacent step, an [`Edge`]; a [`Chain`] runs the steps in a row over one event at a time.
+//! One module holds one adjacent step, an [`Edge`]; a [`Chain`] runs the steps in a row over one event at a time;
+//! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told.
 
 mod chain;
+pub mod children;
 mod edge;
+mod fault;
+mod run;
+mod shift;
+#[cfg(test)]
+mod testing;
+mod v0_to_v1;
+mod v1_to_v2;
+mod v2_to_v3;
+mod v3_to_v4;
 
 pub use chain::{Chain, ChainError, Sink};
 pub use edge::{Edge, Out, Refusal, RefusalClass};
+pub use run::{Done, Migrated, Run, RunError, migrate_in_memory};
+pub use v0_to_v1::V0ToV1;
+pub use v1_to_v2::{SourceKind, V1ToV2};
+pub use v2_to_v3::V2ToV3;
+pub use v3_to_v4::V3ToV4;

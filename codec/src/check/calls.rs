@@ -26,10 +26,10 @@ pub(super) struct Calls {
 }
 
 /// Start of the message id of a result that was written for a crashed or failed step.
-const INTERRUPTED: &str = "interrupted-tool-result-";
+pub(super) const INTERRUPTED: &str = "interrupted-tool-result-";
 
 /// What such a result says of a call that never started.
-const NOT_STARTED: &str = "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
+pub(super) const NOT_STARTED: &str = "The tool call was interrupted before the Harness recorded it as started. Retry it if it is still needed.";
 
 impl Calls {
     /// The calls that an assistant message makes.

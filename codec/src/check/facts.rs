@@ -108,29 +108,10 @@ impl Facts {
     }
 
     fn catalog(&mut self, data: Option<Js<'_>>) -> Check {
-        const RULE: Rule = Rule::Catalog;
-        let Some(data) = object(data) else { return refuse(RULE, "/data", shown(data)) };
-        let member = |name: &str| data.get(name);
-        let version = count(member("version")).filter(|version| *version <= 2);
-        ensure(version.is_some(), RULE, "/data/version", member("version"))?;
-        let created = member("childCreatedAt");
-        ensure(count(created).is_some(), RULE, "/data/childCreatedAt", created)?;
-        let (mode, label) = (member("mode"), member("label"));
-        let fits = match mode.and_then(Js::as_str) {
-            Some(mode) if mode == "external" => version == Some(2),
-            Some(mode) if mode == "unknown" => version == Some(1),
-            Some(mode) => (mode == "continuable" || mode == "one-shot") && version != Some(2),
-            None => false,
-        };
-        ensure(fits, RULE, "/data/mode", mode)?;
-        let labelled = match label {
-            Some(label) => label.as_str().is_some(),
-            None => !is(mode, "continuable"),
-        };
-        ensure(labelled, RULE, "/data/label", label)?;
-        let child = member("childId");
+        check_catalog_fact(data)?;
+        let child = data.and_then(|d| d.get("childId"));
         let new = child.and_then(Js::as_str).is_some_and(|id| self.children.insert(id.to_wtf8().into()));
-        ensure(new, RULE, "/data/childId", child)
+        ensure(new, Rule::Catalog, "/data/childId", child)
     }
 
     /// The first fault of a log whose inherited part ends at `cut`.
@@ -144,6 +125,33 @@ impl Facts {
             (log, own) => log.or(own.map(|(_, own)| own)),
         }
     }
+}
+
+/// The payload of one `subagent/catalog` (`docs/spec/events-v4.md`, section 7.9). That children are distinct is for the
+/// caller to ask.
+pub fn check_catalog_fact(data: Option<Js<'_>>) -> Result<(), RuleFault> {
+    const RULE: Rule = Rule::Catalog;
+    let Some(data) = object(data) else { return refuse(RULE, "/data", shown(data)) };
+    let member = |name: &str| data.get(name);
+    let version = count(member("version")).filter(|version| *version <= 2);
+    ensure(version.is_some(), RULE, "/data/version", member("version"))?;
+    let created = member("childCreatedAt");
+    ensure(count(created).is_some(), RULE, "/data/childCreatedAt", created)?;
+    let (mode, label) = (member("mode"), member("label"));
+    let fits = match mode.and_then(Js::as_str) {
+        Some(mode) if mode == "external" => version == Some(2),
+        Some(mode) if mode == "unknown" => version == Some(1),
+        Some(mode) => (mode == "continuable" || mode == "one-shot") && version != Some(2),
+        None => false,
+    };
+    ensure(fits, RULE, "/data/mode", mode)?;
+    let labelled = match label {
+        Some(label) => label.as_str().is_some(),
+        None => !is(mode, "continuable"),
+    };
+    ensure(labelled, RULE, "/data/label", label)?;
+    let child = member("childId");
+    ensure(child.and_then(Js::as_str).is_some(), RULE, "/data/childId", child)
 }
 
 /// The source of a message slot. A slot that is no object is left to the machine and the session.

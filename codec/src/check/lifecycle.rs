@@ -19,18 +19,24 @@ use super::vocabulary::EventType;
 
 /// The open turn and step.
 #[derive(Debug)]
-struct Turns {
-    turn: Option<u64>,
+pub(super) struct Turns {
+    pub(super) turn: Option<u64>,
     step: Option<u64>,
     next_turn: u64,
     next_step: u64,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns { turn: None, step: None, next_turn: 1, next_step: 1 }
+    }
 }
 
 const ORDER: Rule = Rule::TurnOrder;
 
 impl Turns {
     /// The open turn.
-    fn open(&self) -> Check<u64> {
+    pub(super) fn open(&self) -> Check<u64> {
         match self.turn {
             Some(turn) => Ok(turn),
             None => refuse(ORDER, "", "no turn is open"),
@@ -38,7 +44,7 @@ impl Turns {
     }
 
     /// In the open turn and step.
-    fn check_step(&self, data: Js<'_>) -> Check {
+    pub(super) fn check_step(&self, data: Js<'_>) -> Check {
         self.check_turn(data)?;
         let step = data.get("step");
         ensure(self.step.is_some() && count(step) == self.step, ORDER, "/data/step", step)
@@ -49,7 +55,7 @@ impl Turns {
         ensure(self.turn.is_some() && count(turn) == self.turn, ORDER, "/data/turn", turn)
     }
 
-    fn start_turn(&mut self, data: Js<'_>) -> Check {
+    pub(super) fn start_turn(&mut self, data: Js<'_>) -> Check {
         let turn = data.get("turn");
         ensure(self.turn.is_none() && count(turn) == Some(self.next_turn), ORDER, "/data/turn", turn)?;
         self.turn = Some(self.next_turn);
@@ -57,7 +63,7 @@ impl Turns {
         Ok(())
     }
 
-    fn end_turn(&mut self, data: Js<'_>) -> Check {
+    pub(super) fn end_turn(&mut self, data: Js<'_>) -> Check {
         self.check_turn(data)?;
         if let Some(step) = self.step {
             return refuse(ORDER, "", format!("step {step} is open"));
@@ -67,7 +73,7 @@ impl Turns {
         Ok(())
     }
 
-    fn start_step(&mut self, data: Js<'_>) -> Check {
+    pub(super) fn start_step(&mut self, data: Js<'_>) -> Check {
         self.check_turn(data)?;
         let step = data.get("step");
         ensure(self.step.is_none() && count(step) == Some(self.next_step), ORDER, "/data/step", step)?;
@@ -75,7 +81,7 @@ impl Turns {
         Ok(())
     }
 
-    fn end_step(&mut self, data: Js<'_>) -> Check {
+    pub(super) fn end_step(&mut self, data: Js<'_>) -> Check {
         self.check_step(data)?;
         self.step = None;
         self.next_step += 1;
@@ -83,7 +89,7 @@ impl Turns {
     }
 
     /// The step that a retry belongs to: the open one, or the last one of the turn.
-    fn retried(&self) -> u64 {
+    pub(super) fn retried(&self) -> u64 {
         self.step.unwrap_or(self.next_step - 1)
     }
 }
@@ -108,7 +114,7 @@ pub(super) struct Lifecycle {
 impl Lifecycle {
     pub(super) fn new() -> Self {
         Self {
-            turns: Turns { turn: None, step: None, next_turn: 1, next_step: 1 },
+            turns: Turns::default(),
             provider: Scalar::Absent,
             surface: Surface::default(),
             calls: Calls::default(),

@@ -18,9 +18,11 @@ mod retry;
 mod rule;
 mod scalar;
 mod session;
+pub mod shapes;
 mod surface;
 #[cfg(test)]
 mod tests;
+mod v3;
 mod vocabulary;
 
 use crate::at::At;
@@ -32,9 +34,11 @@ use crate::types::Seq;
 
 pub use admission::admit_v4;
 pub use admission_v3::admit_v3;
+pub use facts::check_catalog_fact;
 pub use fault::RuleFault;
 pub use order::{NoStretch, NodeOrder};
 pub use rule::Rule;
+pub use v3::CheckerV3;
 pub use vocabulary::{EventType, is_retired};
 
 use facts::Facts;

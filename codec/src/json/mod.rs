@@ -17,8 +17,7 @@ mod value;
 
 pub use equal::{Digest, deep_digest, deep_digest_blanking};
 pub use number::{SAFE_INTEGER, print_number};
-pub(crate) use print::ordered_members;
-pub use print::{is_canonical, print, print_str, print_string};
+pub use print::{is_canonical, ordered_members, print, print_str, print_string};
 pub use string::{JsStr, JsString};
 pub use tape::{JsonError, Kind, Tape};
 pub use tree::{Fields, Tree};

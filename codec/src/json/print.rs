@@ -66,7 +66,7 @@ pub fn print(out: &mut Vec<u8>, value: Js<'_>) {
 }
 
 /// Members in JavaScript's order, each name once.
-pub(crate) fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
+pub fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
     let mut members = unique_members(object);
     if members.iter().any(|(key, _)| array_index(*key).is_some()) {
         // Stable: names that are no index keep their order behind those that are.

@@ -28,6 +28,8 @@ pub struct Fields<'a>(Vec<(Name<'a>, Tree<'a>)>);
 enum Name<'a> {
     Read(JsStr<'a>),
     New(Box<str>),
+    /// With quotes and escapes, as it is printed.
+    Printed(Box<str>),
 }
 
 impl Name<'_> {
@@ -35,7 +37,15 @@ impl Name<'_> {
         match self {
             Name::Read(read) => *read == *name,
             Name::New(new) => **new == *name,
+            Name::Printed(text) => Name::unquoted(text) == *name,
         }
+    }
+}
+
+impl Name<'_> {
+    /// The name in its printed form.
+    fn unquoted(printed: &str) -> JsStr<'_> {
+        JsStr::new(printed.get(1..printed.len() - 1).unwrap_or(""), true)
     }
 }
 
@@ -63,6 +73,15 @@ impl<'a> Tree<'a> {
     pub fn js_string(text: &JsString) -> Self {
         let mut out = Vec::new();
         print_string(&mut out, text);
+        Tree::printed(out)
+    }
+
+    /// The string `prefix`, which has no escapes and no surrogates, and behind it `text`.
+    pub fn prefixed(prefix: &str, text: JsStr<'_>) -> Self {
+        let mut out = format!("\"{prefix}").into_bytes();
+        let behind = out.len();
+        print_str(&mut out, text);
+        out.remove(behind);
         Tree::printed(out)
     }
 
@@ -134,6 +153,7 @@ impl<'a> Tree<'a> {
                     match name {
                         Name::Read(name) => print_str(out, *name),
                         Name::New(name) => print_str(out, JsStr::plain(name)),
+                        Name::Printed(name) => out.extend_from_slice(name.as_bytes()),
                     }
                     out.push(b':');
                     value.print(out);
@@ -185,7 +205,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The same, to build an object member by member.
+    /// Add a member whose name is `prefix` and behind it `name`. Nothing else may have it.
+    pub fn push_prefixed(&mut self, prefix: &str, name: JsStr<'_>, value: impl Into<Tree<'a>>) {
+        let Tree::Text(name) = Tree::prefixed(prefix, name) else { return };
+        self.0.push((Name::Printed(name), value.into()));
+    }
+
+    /// The same as [`Fields::set`], to build an object member by member.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Tree<'a>>) -> Self {
         self.set(name, value);
@@ -203,6 +229,7 @@ impl<'a> Fields<'a> {
         self.0.iter().map(|(name, value)| match name {
             Name::Read(name) => (name.to_lossy(), value),
             Name::New(name) => (std::borrow::Cow::Borrowed(&**name), value),
+            Name::Printed(name) => (Name::unquoted(name).to_lossy().into_owned().into(), value),
         })
     }
 
@@ -238,5 +265,19 @@ mod tests {
             r#"{"2":2,"10":1,"b":{"x":[7,2],"y":1.5},"a":"q\"\u0001","new":{"t":true}}"#
         );
         assert!(Tree::from(doc.root()).open_path(&["b", "z"]).is_none());
+    }
+
+    #[test]
+    fn prefixed_names_keep_what_no_rust_string_can_hold() {
+        let doc = Doc::parse(r#"{"\ud83d\"":"\udc00","a":1}"#).unwrap();
+        let mut fields = Fields::new();
+        for (name, value) in doc.root().members() {
+            let value = value.as_str().map_or(Tree::Read(value), |text| Tree::prefixed("q:", text));
+            fields.push_prefixed("p:", name, value);
+        }
+        assert!(fields.get("p:a").is_some() && fields.get("a").is_none());
+        let mut out = Vec::new();
+        Tree::from(fields).print(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"p:\ud83d\"":"q:\udc00","p:a":1}"#);
     }
 }

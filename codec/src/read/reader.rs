@@ -151,6 +151,11 @@ impl LogReader {
         self.end.as_ref()
     }
 
+    /// [`LogReader::end`], for keeps; of a walk that has not come to its end an empty one.
+    pub fn take_end(&mut self) -> End {
+        self.end.replace(End::default()).unwrap_or_default()
+    }
+
     /// The next row: an event, or the packed run of events that V0 and V1 write. Nothing at the end of the committed
     /// prefix. Errors as in [`LogReader::next_event`].
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {

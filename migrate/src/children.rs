@@ -1,0 +1,237 @@
+//! What a session's migration needs to know of its subagents (`docs/spec/events-v4.md`, section 10.11;
+//! `docs/spec/storage.md`, section 13.3).
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use dshlog_codec::check::{Checker, CheckerV3, Verdict};
+use dshlog_codec::home::Walk;
+use dshlog_codec::json::{Js, JsStr, JsString};
+use dshlog_codec::{ErrorKind, Event, Generation, Header, Limits, LogFile};
+
+use crate::run::{Run, RunError};
+
+/// A direct child of a session: one with `origin` subagent and this session as `parentSession`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its id.
+    pub id: JsString,
+    /// When it was created, epoch milliseconds.
+    pub created_at: u64,
+    /// What its own descriptor says; nothing when it has none, several, or one of a version that nobody knows.
+    pub fact: Option<Fact>,
+    /// The log that it was read from.
+    pub path: Option<PathBuf>,
+}
+
+/// The part of a subagent's descriptor that its parent's catalog keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// How it was started.
+    pub mode: Mode,
+    /// Its label, which every continuable one has.
+    pub label: Option<JsString>,
+}
+
+/// How a subagent was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It can be sent further messages.
+    Continuable,
+    /// It ends with its first answer.
+    OneShot,
+}
+
+impl Mode {
+    /// The word of the format.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Continuable => "continuable",
+            Mode::OneShot => "one-shot",
+        }
+    }
+}
+
+/// What is known of a session's children.
+#[derive(Debug, Default)]
+pub struct Evidence {
+    /// All of them, by the paths of their logs.
+    pub children: Vec<Child>,
+    /// Children of which nothing but the header is known, and why. They do not stop the parent.
+    pub warnings: Vec<Warning>,
+}
+
+/// A child whose descriptor could not be learned.
+#[derive(Debug)]
+pub struct Warning {
+    /// The child.
+    pub id: JsString,
+    /// Its log.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub fault: ChildFault,
+}
+
+/// Why a child's descriptor could not be learned.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildFault {
+    /// Its log cannot be read, or not be carried to V3.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Its events contradict each other.
+    #[error(transparent)]
+    Check(#[from] dshlog_codec::Error),
+    /// Its descriptor is malformed.
+    #[error("the member `{member}` of the subagent's descriptor is malformed")]
+    Descriptor {
+        /// The member that is wrong.
+        member: &'static str,
+    },
+}
+
+/// Find the children of the session `parent` below a sessions root and read what their logs say of them. For more than
+/// one session of a root use [`Families`].
+///
+/// Fails only when the root cannot be read, or changes meanwhile.
+pub fn collect(root: &Path, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
+    Families::below(root)?.evidence(parent, limits)
+}
+
+/// All subagents below a sessions root, by the session that they belong to.
+///
+/// Sessions that the official reader does not list, and those without a readable header, are nobody's children.
+#[derive(Debug, Default)]
+pub struct Families {
+    by_parent: HashMap<JsString, Vec<(Header, PathBuf)>>,
+}
+
+impl Families {
+    /// Read the headers below a root, and no more.
+    pub fn below(root: &Path) -> dshlog_codec::Result<Families> {
+        let walk = Walk::new(root)?;
+        let mut families = Families::default();
+        for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
+            let Ok(file) = folder.chosen() else { continue };
+            let Ok(header) = LogFile::open(&file.path).and_then(|log| log.header()) else { continue };
+            if let Some(parent) = header.parent_session.clone().filter(|_| header.is_subagent) {
+                families.by_parent.entry(parent).or_default().push((header, file.path.clone()));
+            }
+        }
+        Ok(families)
+    }
+
+    /// What is known of the children of one session. Their logs are read now.
+    ///
+    /// Fails when a log does not have the header any more that it had.
+    pub fn evidence(&self, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
+        let mut evidence = Evidence::default();
+        for (header, path) in self.by_parent.get(parent).into_iter().flatten() {
+            let log = LogFile::open(path)?;
+            if log.header()? != *header {
+                return Err(
+                    dshlog_codec::Error::from(ErrorKind::Changed).in_file(path, Some(log.generation()))
+                );
+            }
+            evidence.see(&log, header, path, limits);
+        }
+        Ok(evidence)
+    }
+}
+
+impl Evidence {
+    fn see(&mut self, log: &LogFile, header: &Header, path: &Path, limits: &Limits) {
+        let fact = describe(log, limits).unwrap_or_else(|fault| {
+            self.warnings.push(Warning { id: header.id.clone(), path: path.to_owned(), fault });
+            None
+        });
+        self.children.push(Child {
+            id: header.id.clone(),
+            created_at: header.created_at,
+            fact,
+            path: Some(path.to_owned()),
+        });
+    }
+}
+
+/// What the log of a subagent says of it. The whole log is read and checked, at V4 by the rules of V4, those of a
+/// session included, else at V3.
+pub fn describe(log: &LogFile, limits: &Limits) -> Result<Option<Fact>, ChildFault> {
+    let mut descriptors = Descriptors::default();
+    let verdict = if log.generation() == Generation::CURRENT {
+        check_current(log, limits, &mut descriptors).map_err(RunError::Read)?
+    } else {
+        let run = Run::open(log, Generation(3), None, limits)?;
+        let mut checker = CheckerV3::new(run.header());
+        let done = run.each(|event| {
+            checker.see(event);
+            descriptors.see(event);
+            Ok(())
+        })?;
+        checker.finish(done.cut)
+    };
+    // A child in V4 must be one on which a session could open.
+    match verdict.storage.or(verdict.session) {
+        Some(fault) => Err(fault.into()),
+        None => descriptors.finish(),
+    }
+}
+
+fn check_current(
+    log: &LogFile,
+    limits: &Limits,
+    descriptors: &mut Descriptors,
+) -> dshlog_codec::Result<Verdict> {
+    let mut reader = log.read(limits)?;
+    let mut checker = Checker::new(reader.header());
+    while let Some(event) = reader.next_event()? {
+        checker.see(&event);
+        descriptors.see(&event);
+    }
+    Ok(checker.finish(reader.take_end().cut))
+}
+
+/// The child's own descriptors: those behind the last inherited marker.
+#[derive(Debug, Default)]
+struct Descriptors {
+    count: u64,
+    first: Option<Result<Option<Fact>, &'static str>>,
+}
+
+impl Descriptors {
+    fn see(&mut self, event: &Event<'_>) {
+        if event.is("session/end-seed") && event.member("inherited").is_some_and(Js::is_true) {
+            *self = Descriptors::default();
+        } else if event.is("subagent/descriptor") {
+            self.count += 1;
+            self.first.get_or_insert_with(|| Fact::parse(event));
+        }
+    }
+
+    fn finish(self) -> Result<Option<Fact>, ChildFault> {
+        match self.first {
+            Some(first) if self.count == 1 => first.map_err(|member| ChildFault::Descriptor { member }),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Fact {
+    /// Out of a descriptor; nothing when its version is not 1, 2 or 3. The error is the member that is malformed.
+    fn parse(event: &Event<'_>) -> Result<Option<Fact>, &'static str> {
+        let text = |name| event.member(name).and_then(Js::as_str);
+        let version = event.member("version").and_then(Js::as_count);
+        if !matches!(version, Some(1..=3)) {
+            return Ok(None);
+        }
+        text("provider").ok_or("provider")?;
+        let mode = match text("mode") {
+            _ if version == Some(1) => Mode::Continuable,
+            Some(mode) if mode == "continuable" => Mode::Continuable,
+            Some(mode) if mode == "one-shot" => Mode::OneShot,
+            _ => return Err("mode"),
+        };
+        let label = text("label").map(JsStr::to_owned);
+        let is_missing = label.is_none() && (mode == Mode::Continuable || event.member("label").is_some());
+        if is_missing { Err("label") } else { Ok(Some(Fact { mode, label })) }
+    }
+}
