@@ -1,5 +1,7 @@
 //! What the pages say is what the program does.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
