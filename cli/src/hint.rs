@@ -23,6 +23,10 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
         ErrorKind::VersionMismatch { .. } => {
             "a copy with another name is read by what its header says".to_owned()
         }
+        // The events are there, but may not stand where they stand.
+        ErrorKind::Rule { .. } => {
+            "`--lenient` shows the events all the same; `dshlog verify` has the code of the fault".to_owned()
+        }
         ErrorKind::Shrank { .. } | ErrorKind::Changed => "a writer is at work; try again".to_owned(),
         _ => match error.class() {
             Class::Unsupported => "`--lenient` reads past what it does not know".to_owned(),
@@ -33,7 +37,8 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
             Class::Limit => {
                 "this reader holds lines and frames in memory, and this one is too large".to_owned()
             }
-            Class::Misplaced | Class::NotFound | Class::Io => return Vec::new(),
+            Class::NotFound => "`dshlog ls DIR` lists the sessions of a home or a root".to_owned(),
+            Class::Misplaced | Class::Io => return Vec::new(),
         },
     };
     vec![hint]

@@ -56,11 +56,10 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     })?;
     let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     if args.all {
-        broken.extend(
-            walk.passed_over
-                .iter()
-                .map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }),
-        );
+        broken.extend(walk.passed_over.iter().map(|passed| {
+            let (code, reason) = why(&passed.why);
+            Broken { path: passed.path.clone(), code, reason }
+        }));
     }
     match format {
         Format::Table => {
@@ -73,7 +72,14 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             }
         }
     }
-    tell_broken(ctx, args, format, &broken, walk.passed_over.len())?;
+    if rows.is_empty() && broken.is_empty() {
+        ctx.note(match walk.sessions.iter().filter(|session| session.is_listed()).count() {
+            0 => format!("no sessions in {}", shown(&home.root)),
+            1 => "the one session there is does not fit the filters".to_owned(),
+            all => format!("none of {all} sessions fits the filters"),
+        });
+    }
+    tell_broken(ctx, args, format, &broken, walk.passed_over.len(), rows.len())?;
     Ok(outcome)
 }
 
@@ -97,6 +103,7 @@ fn reads_log(column: Column) -> bool {
 fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
+        code: error.code(),
         reason: crate::exit::without_place(error),
     };
     let file = folder.chosen().map_err(|e| fail(&e))?;
@@ -177,12 +184,15 @@ fn tell_broken(
     format: Format,
     broken: &[Broken],
     passed_over: usize,
+    listed: usize,
 ) -> Result<(), Failure> {
     if args.all {
         if format == Format::Table {
             let (width, color) = (ctx.terminal.width, ctx.color);
             if !broken.is_empty() {
-                ctx.out().write_all(b"\n")?;
+                if listed > 0 {
+                    ctx.out().write_all(b"\n")?;
+                }
                 broken_table(broken, ctx.out(), width, color)?;
             }
         } else {
@@ -197,23 +207,26 @@ fn tell_broken(
         words.push(format!("{} that cannot be read", units::count(broken.len() as u64, "session")));
     }
     if passed_over > 0 {
-        words.push(format!("{} that belongs to no session", units::count(passed_over as u64, "thing")));
+        let belong = if passed_over == 1 { "belongs" } else { "belong" };
+        words.push(format!("{} that {belong} to no session", units::count(passed_over as u64, "thing")));
     }
     if !words.is_empty() {
-        ctx.note(format!("left out: {}; `--all` names them", words.join(", ")));
+        ctx.note(format!("left out: {}; `--all` says which and why", words.join(", ")));
     }
     Ok(())
 }
 
-fn why(why: &Why) -> String {
-    match why {
-        Why::Foreign => "no part of the layout".to_owned(),
-        Why::FlatLog => "a log in the old flat layout; dsh refuses the whole root".to_owned(),
-        Why::Temp(_) => "left behind by a writer that did not come to an end".to_owned(),
-        Why::LinkedProject => "a link to a project folder, which dsh does not follow".to_owned(),
-        Why::NoLog => "a folder without a log".to_owned(),
-        Why::Unreadable(error) => format!("cannot be looked at: {error}"),
-    }
+/// Code and reason of what is no session.
+fn why(why: &Why) -> (&'static str, String) {
+    let (code, reason) = match why {
+        Why::Foreign => ("foreign", "no part of the layout"),
+        Why::FlatLog => ("flat-log", "a log in the old flat layout; dsh refuses the whole root"),
+        Why::Temp(_) => ("leftover", "left behind by a writer that did not come to an end"),
+        Why::LinkedProject => ("linked-project", "a link to a project folder, which dsh does not follow"),
+        Why::NoLog => ("no-log", "a folder without a log"),
+        Why::Unreadable(error) => return ("io", format!("cannot be looked at: {error}")),
+    };
+    (code, reason.to_owned())
 }
 
 fn millis(time: SystemTime) -> i64 {
@@ -223,7 +236,7 @@ fn millis(time: SystemTime) -> i64 {
     }
 }
 
-/// `2026-11-30`, `2026-11-30T12:00`, `3d`, `90m`.
+/// `2026-11-30`, `2026-11-30T12:00`, `90m`, `3d`, `1w`.
 fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
     let back = |unit: char| Some((text.strip_suffix(unit)?.parse::<u32>().ok()?, unit));
     if let Some((count, unit)) = ['m', 'h', 'd', 'w'].into_iter().find_map(back) {
@@ -242,6 +255,6 @@ fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
         text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
     local.map(|time| time.timestamp().as_millisecond()).ok_or_else(|| {
         Failure::usage(format!("`{text}` is no time"))
-            .hint("`2026-11-30`, `2026-11-30T12:00`, `3d` and `90m` are")
+            .hint("`2026-11-30`, `2026-11-30T12:00`, `90m`, `3d` and `1w` are")
     })
 }
