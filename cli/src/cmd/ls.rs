@@ -1,5 +1,8 @@
 //! `dshlog ls`.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dshlog_codec::home::{Member, Placement, SessionFolder, Walk, Why, check_identity};
@@ -13,7 +16,7 @@ use crate::pool;
 use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
 use crate::select::{self, Chosen};
-use crate::source::Log;
+use crate::source::{Form, Kin, Log};
 use crate::transcript::Summary;
 
 /// List sessions.
@@ -45,7 +48,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     let threads = pool::size(args.jobs, folders.len().div_ceil(if reads { 1 } else { 32 }));
     let mut rows = Vec::new();
     let mut broken = Vec::new();
-    let look = |(modified, folder): &(Option<i64>, &SessionFolder)| look(folder, *modified, reads);
+    let kin = Arc::<Kin>::default();
+    let look = |(modified, folder): &(Option<i64>, &SessionFolder)| look(folder, *modified, reads, &kin);
     pool::each(&folders, threads, look, |found| {
         match found {
             Ok(row) if fits(&row, args) => rows.push(row),
@@ -94,7 +98,7 @@ fn reads_log(column: Column) -> bool {
 }
 
 /// One session by its header; `reads` the log too.
-fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
+fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Kin>) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
         reason: crate::exit::without_place(error),
@@ -119,16 +123,16 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Ro
     };
     if reads {
         let mut summary = Summary::default();
-        let log = Log::open(&Chosen { path: file.path.clone(), member }).map_err(|e| fail(&e))?;
-        let mut walk = log.walk().map_err(|e| fail(&e))?;
-        loop {
-            match walk.next_event() {
-                Ok(Some(event)) => summary.see(&event),
-                Ok(None) => break,
-                Err(error) => return Err(fail(&error)),
-            }
+        let chosen = Chosen { path: file.path.clone(), member };
+        let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
+        let Ok(walked) = log.each(|event| {
+            summary.see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        if let Some(error) = walked.damage {
+            return Err(fail(&error));
         }
-        if walk.end().is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
+        if walked.end.is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
             row.state.push("torn");
         }
         if summary.open {
