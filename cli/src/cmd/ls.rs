@@ -1,6 +1,9 @@
 //! `dshlog ls`.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dshlog_codec::home::{SessionFolder, Walk, Why};
@@ -14,7 +17,7 @@ use crate::pool;
 use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
 use crate::select;
-use crate::source::Log;
+use crate::source::{Form, Kin, Log};
 use crate::transcript::Summary;
 
 /// List sessions.
@@ -48,8 +51,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     let threads = pool::size(args.jobs, batches.len());
     let mut rows = Vec::new();
     let mut broken = Vec::new();
+    let kin = Arc::<Kin>::default();
     let look = |batch: &&[(Option<i64>, &SessionFolder)]| -> Vec<_> {
-        batch.iter().map(|(modified, folder)| look(folder, *modified, reads)).collect()
+        batch.iter().map(|(modified, folder)| look(folder, *modified, reads, &kin)).collect()
     };
     pool::each(&batches, threads, look, |found| {
         for found in found {
@@ -107,7 +111,7 @@ fn reads_log(column: Column) -> bool {
 }
 
 /// One session by its header; `reads` the log too.
-fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
+fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Kin>) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
         code: error.code(),
@@ -115,7 +119,8 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Ro
     };
     let file = folder.chosen().map_err(|e| fail(&e))?;
     let root = folder.path.parent().and_then(Path::parent);
-    let log = Log::open(&select::placed(&file.path, root, Path::new("/"))).map_err(|e| fail(&e))?;
+    let chosen = select::placed(&file.path, root, Path::new("/"));
+    let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
     log.check_identity().map_err(|e| fail(&e))?;
     let mut row = Row {
         path: file.path.clone(),
@@ -129,15 +134,14 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Ro
     };
     if reads {
         let mut summary = Summary::default();
-        let mut walk = log.walk().map_err(|e| fail(&e))?;
-        loop {
-            match walk.next_event() {
-                Ok(Some(event)) => summary.see(&event),
-                Ok(None) => break,
-                Err(error) => return Err(fail(&error)),
-            }
+        let Ok(walked) = log.each(|event| {
+            summary.see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        if let Some(error) = walked.damage {
+            return Err(fail(&error));
         }
-        if walk.end().is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
+        if walked.end.is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
             row.state.push("torn");
         }
         if summary.open {

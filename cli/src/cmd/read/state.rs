@@ -1,5 +1,8 @@
 //! `read --messages` and `read --surface`: the history at the end of a log, or after one event.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use dshlog_codec::Seq;
 use dshlog_codec::json::Doc;
 use dshlog_replay::{History, HistoryError, Node};
@@ -38,23 +41,17 @@ pub(super) fn run(
         }
     };
     if args.lenient {
-        let mut walk = log.walk()?;
         let mut lenient = Lenient::new(args, log);
-        let damage = loop {
-            match walk.next_event() {
-                Ok(Some(event)) => {
-                    lenient.see(&event);
-                    see(&event);
-                }
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-        };
-        lenient.tell(ctx, &walk, damage.as_ref());
+        let Ok(walked) = log.each(|event| {
+            lenient.see(event);
+            see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        lenient.tell(ctx, log, &walked);
     } else {
         let mut checked = log.check(see)?;
         checked.session()?;
-        tell_end(ctx, &checked);
+        tell_end(ctx, log, &checked);
     }
     filter.check(events)?;
     if let Some(fault) = fault {
