@@ -117,7 +117,7 @@ impl Ctx {
         }
     }
 
-    /// True when `--format` was given.
+    /// `--format`, when it was given.
     pub(crate) fn asked_format(&self) -> Option<Format> {
         self.format
     }

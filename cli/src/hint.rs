@@ -27,6 +27,9 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
         ErrorKind::Rule { .. } => {
             "`--lenient` shows the events all the same; `dshlog verify` has the code of the fault".to_owned()
         }
+        ErrorKind::Migration { .. } => {
+            "`--as-stored` shows the events as they are stored, `--lenient` those in front of it".to_owned()
+        }
         ErrorKind::Shrank { .. } | ErrorKind::Changed => "a writer is at work; try again".to_owned(),
         _ => match error.class() {
             Class::Unsupported => "`--lenient` reads past what it does not know".to_owned(),

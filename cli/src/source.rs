@@ -1,34 +1,96 @@
 //! Opened logs, and the walk that judges one before anything of it is shown.
+//!
+//! [`Log::each`] gives the events of every log in one form, that of V4 or the stored one. Logs of V0 to V3 are carried to V4
+//! on the way, in memory, so commands do not ask for the generation.
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dshlog_codec::check::{Checker, Verdict};
 use dshlog_codec::home::{Member, check_identity};
-use dshlog_codec::{End, Error, Event, Generation, Header, Limits, LogFile, LogReader};
+use dshlog_codec::json::JsString;
+use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
+use dshlog_migrate::children::{Evidence, Families, Warning};
+use dshlog_migrate::{Refusal, RefusalClass, Run, RunError};
 
 use crate::exit::Failure;
 use crate::select::Chosen;
 
+/// The generation that events are shown in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// V4, whatever the log is stored as.
+    Current,
+    /// As stored.
+    Stored,
+}
+
+impl Form {
+    /// What `--as-stored` asks for.
+    pub(crate) fn of(as_stored: bool) -> Form {
+        if as_stored { Form::Stored } else { Form::Current }
+    }
+}
+
+/// The subagents below the roots met so far. The headers of a root are read once, when a log first needs them.
+#[derive(Debug, Default)]
+pub(crate) struct Kin(Mutex<HashMap<PathBuf, Arc<Families>>>);
+
+impl Kin {
+    fn evidence(&self, root: &Path, id: &JsString) -> Result<Evidence, Error> {
+        self.families(root)?.evidence(id, &Limits::default())
+    }
+
+    /// Whoever else needs the same root waits: it would only read the same headers.
+    fn families(&self, root: &Path) -> Result<Arc<Families>, Error> {
+        let mut roots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(families) = roots.get(root) {
+            return Ok(Arc::clone(families));
+        }
+        let families = Arc::new(Families::below(root)?);
+        roots.insert(root.to_owned(), Arc::clone(&families));
+        Ok(families)
+    }
+}
+
 /// A log whose header is known.
 pub(crate) struct Log {
     member: Option<Member>,
+    form: Form,
+    kin: Arc<Kin>,
+    evidence: OnceCell<Evidence>,
     /// The file.
     pub(crate) file: LogFile,
     /// Its header, as stored.
     pub(crate) header: Header,
 }
 
+/// How a walk ended.
+pub(crate) struct Walked {
+    /// What stands at the end of the log; nothing when the walk did not come there.
+    pub(crate) end: Option<End>,
+    /// What it could not pass.
+    pub(crate) damage: Option<Error>,
+}
+
 /// What a whole walk found.
 pub(crate) struct Checked {
-    walk: LogReader,
-    /// Whether its events may stand where they stand; only the current format is judged.
+    end: End,
+    /// Whether its events may stand where they stand; only the current form is judged.
     pub(crate) verdict: Option<Verdict>,
 }
 
 impl Log {
     /// Open a log and read its header.
-    pub(crate) fn open(chosen: &Chosen) -> Result<Log, Error> {
+    pub(crate) fn open(chosen: &Chosen, form: Form, kin: &Arc<Kin>) -> Result<Log, Error> {
         let file = LogFile::open(&chosen.path)?;
         let header = file.header()?;
-        Ok(Log { member: chosen.member.clone(), file, header })
+        let (member, kin) = (chosen.member.clone(), Arc::clone(kin));
+        Ok(Log { member, form, kin, evidence: OnceCell::new(), file, header })
     }
 
     /// Refuse a log that does not belong where it lies.
@@ -46,43 +108,137 @@ impl Log {
         self.generation() == Generation::CURRENT
     }
 
-    /// Begin a walk.
-    pub(crate) fn walk(&self) -> Result<LogReader, Error> {
-        self.file.read(&Limits::default())
+    fn is_migrated(&self) -> bool {
+        self.form == Form::Current && !self.is_current()
+    }
+
+    /// What judges the events of [`Log::each`]; nothing when they are shown in an older form.
+    pub(crate) fn checker(&self) -> Option<Checker> {
+        if self.is_migrated() {
+            return Some(Checker::with_admission(&self.header.to_current()));
+        }
+        self.is_current().then(|| Checker::new(&self.header))
+    }
+
+    /// Walk over the events, in the form that was asked for, until `see` breaks off.
+    pub(crate) fn each<E>(
+        &self,
+        mut see: impl FnMut(&Event<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<Walked, E> {
+        let damaged = |error: Error| Ok(Walked { end: None, damage: Some(self.locate(error)) });
+        if self.is_migrated() {
+            let run = self.evidence().and_then(|evidence| {
+                let children = Some(evidence.children.clone());
+                Run::open(&self.file, Generation::CURRENT, children, &Limits::default()).map_err(unwind)
+            });
+            let run = match run {
+                Ok(run) => run,
+                Err(error) => return damaged(error),
+            };
+            // A receiver without an error only had enough.
+            let walked = run.each(|event| match see(event) {
+                Ok(ControlFlow::Continue(())) => Ok(()),
+                Ok(ControlFlow::Break(())) => Err(None),
+                Err(error) => Err(Some(error)),
+            });
+            return match walked {
+                Ok(done) => {
+                    let end = End { events: done.events, cut: done.cut, torn: None, ..done.source };
+                    Ok(Walked { end: Some(end), damage: None })
+                }
+                Err(RunError::Receiver(None)) => Ok(Walked { end: None, damage: None }),
+                Err(RunError::Receiver(Some(error))) => Err(error),
+                Err(RunError::Read(error)) => damaged(error),
+                Err(RunError::Refused(refusal)) => damaged(refused(refusal)),
+                Err(RunError::Chain(error)) => damaged(unwind(RunError::Chain(error))),
+            };
+        }
+        let mut walk = match self.file.read(&Limits::default()) {
+            Ok(walk) => walk,
+            Err(error) => return damaged(error),
+        };
+        loop {
+            match walk.next_event() {
+                Ok(Some(event)) => {
+                    if see(&event)?.is_break() {
+                        return Ok(Walked { end: None, damage: None });
+                    }
+                }
+                Ok(None) => return Ok(Walked { end: Some(walk.take_end()), damage: None }),
+                Err(error) => return damaged(error),
+            }
+        }
     }
 
     /// Walk to the end, judging and showing every event to `see`.
     pub(crate) fn check(&self, mut see: impl FnMut(&Event<'_>)) -> Result<Checked, Error> {
-        let mut walk = self.walk()?;
-        let mut checker = self.is_current().then(|| Checker::new(&self.header));
-        while let Some(event) = walk.next_event()? {
+        // The official reader asks this of V4 behind the content, of the others in front of it.
+        if !self.is_current() {
+            self.check_identity()?;
+        }
+        let mut checker = self.checker();
+        let Ok(walked) = self.each(|event| {
             if let Some(checker) = &mut checker {
-                checker.see(&event);
+                checker.see(event);
             }
-            see(&event);
+            see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        if let Some(damage) = walked.damage {
+            return Err(damage);
         }
-        let cut = walk.end().map_or(0, |end| end.cut);
-        let verdict = checker.map(|checker| checker.finish(cut));
-        let path = self.file.path().map(std::path::Path::to_owned);
-        let mut verdict = verdict.map(|verdict| located(verdict, path.as_deref(), self.generation()));
-        // The official reader looks at the content first.
-        if verdict.as_ref().is_none_or(|verdict| verdict.storage.is_none())
-            && let Err(error) = self.check_identity()
+        let end = walked.end.unwrap_or_default();
+        let mut verdict = checker.map(|checker| self.judge(checker, end.cut));
+        if let Some(verdict) = verdict.as_mut().filter(|verdict| verdict.storage.is_none())
+            && self.is_current()
         {
-            match &mut verdict {
-                Some(verdict) => verdict.storage = Some(error),
-                None => return Err(error),
-            }
+            verdict.storage = self.check_identity().err();
         }
-        Ok(Checked { walk, verdict })
+        Ok(Checked { end, verdict })
+    }
+
+    /// What the checker says at the end. A fault of what came out of a migration is none of the source: the official
+    /// reader calls the log unsupported.
+    pub(crate) fn judge(&self, checker: Checker, cut: u64) -> Verdict {
+        let verdict = checker.finish(cut);
+        let storage = |error: Error| self.locate(if self.is_migrated() { unfit(error) } else { error });
+        Verdict {
+            storage: verdict.storage.map(storage),
+            behind_unknown: verdict.behind_unknown.map(storage),
+            session: verdict.session.map(|error| self.locate(error)),
+            surface: verdict.surface,
+        }
+    }
+
+    /// Subagents of this session of which nothing but the header is known, once a walk has looked for them.
+    pub(crate) fn obscure_children(&self) -> &[Warning] {
+        self.evidence.get().map_or(&[], |evidence| &evidence.warnings)
+    }
+
+    /// What the session's subagents say of themselves. A stray has none that anybody knows.
+    fn evidence(&self) -> Result<&Evidence, Error> {
+        if let Some(evidence) = self.evidence.get() {
+            return Ok(evidence);
+        }
+        let evidence = match &self.member {
+            Some(member) => self.kin.evidence(&member.root, &self.header.id)?,
+            None => Evidence::default(),
+        };
+        Ok(self.evidence.get_or_init(|| evidence))
+    }
+
+    fn locate(&self, error: Error) -> Error {
+        match self.file.path() {
+            Some(path) => error.in_file(path, Some(self.generation())),
+            None => error,
+        }
     }
 }
 
 impl Checked {
     /// The end of the log.
     pub(crate) fn end(&self) -> &End {
-        const NOTHING: &End = &End { events: 0, cut: 0, torn: None, dropped_bytes: 0, issue: None };
-        self.walk.end().unwrap_or(NOTHING)
+        &self.end
     }
 
     /// Refuse what the official storage reader refuses.
@@ -103,11 +259,30 @@ impl Checked {
     }
 }
 
-fn located(mut verdict: Verdict, path: Option<&std::path::Path>, generation: Generation) -> Verdict {
-    if let Some(path) = path {
-        let locate = |error: Error| error.in_file(path, Some(generation));
-        verdict.storage = verdict.storage.map(locate);
-        verdict.session = verdict.session.map(locate);
+/// An error of a run that has no receiver yet.
+fn unwind(error: RunError) -> Error {
+    match error {
+        RunError::Read(error) => error,
+        RunError::Refused(refusal) => refused(refusal),
+        RunError::Chain(error) => {
+            ErrorKind::Migration { code: "no-steps", what: error.to_string() }.at(At::default())
+        }
     }
-    verdict
+}
+
+/// A step refuses the log.
+fn refused(refusal: Refusal) -> Error {
+    let Refusal { edge, code, what, class, at } = refusal;
+    let finds = match class {
+        RefusalClass::Malformed => "finds it malformed",
+        RefusalClass::Unsupported => "has no way for it",
+    };
+    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+    ErrorKind::Migration { code, what: format!("{edge} {finds}: {code}{what}") }.at(*at)
+}
+
+/// The current format cannot hold what came out of the steps.
+fn unfit(error: Error) -> Error {
+    let (code, at) = (error.code(), error.position().clone());
+    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.kind()) }.at(at)
 }

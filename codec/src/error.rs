@@ -128,6 +128,15 @@ pub enum ErrorKind {
         /// The values that break it, shortened; may be empty.
         detail: String,
     },
+    /// There is no way to the current format: a step refuses the log, or that format cannot hold what comes of it. Said
+    /// by the layer that migrates, with a code of its own.
+    #[error("{what}")]
+    Migration {
+        /// Code of the rule.
+        code: &'static str,
+        /// Which step, and what is wrong.
+        what: String,
+    },
     /// A limit of this reader.
     #[error("{what} is beyond the limit of {limit} bytes")]
     Limit {
@@ -194,6 +203,7 @@ impl ErrorKind {
             ErrorKind::RowShape { .. } => "row-shape",
             ErrorKind::RowGap { .. } => "row-gap",
             ErrorKind::Rule { rule, .. } => rule.code(),
+            ErrorKind::Migration { code, .. } => code,
             ErrorKind::Limit { .. } => "limit",
             ErrorKind::Shrank { .. } => "shrank",
             ErrorKind::Changed => "changed",
@@ -209,7 +219,7 @@ impl ErrorKind {
         match self {
             ErrorKind::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Class::NotFound,
             ErrorKind::Io { .. } | ErrorKind::Shrank { .. } | ErrorKind::Changed => Class::Io,
-            ErrorKind::Newer { .. } => Class::Unsupported,
+            ErrorKind::Newer { .. } | ErrorKind::Migration { .. } => Class::Unsupported,
             // A file that is named as the current format: its reader refuses any other version as unsupported.
             ErrorKind::VersionMismatch { name: Generation::CURRENT, .. } => Class::Unsupported,
             ErrorKind::Rule { rule, .. } => rule.class(),

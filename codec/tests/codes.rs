@@ -56,6 +56,8 @@ fn kinds() -> Vec<ErrorKind> {
             | ErrorKind::RowSyntax(_)
             | ErrorKind::RowShape { .. }
             | ErrorKind::RowGap { .. }
+            // Those two have codes of their own for each rule.
+            | ErrorKind::Migration { .. }
             | ErrorKind::Rule { .. } => {}
         }
     }

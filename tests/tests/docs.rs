@@ -1,4 +1,5 @@
 //! What the pages say is what the program does.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail as tests do")]
 

@@ -1,9 +1,13 @@
 //! `dshlog ls`.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dshlog_codec::home::{Member, Placement, SessionFolder, Walk, Why, check_identity};
-use dshlog_codec::{Error, Generation, Header, read_header};
+use dshlog_codec::home::{SessionFolder, Walk, Why};
+use dshlog_codec::{Error, Generation, Header};
 use jiff::civil::DateTime;
 
 use crate::args::{Column, Format, Ls};
@@ -12,8 +16,8 @@ use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
 use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
-use crate::select::{self, Chosen};
-use crate::source::Log;
+use crate::select;
+use crate::source::{Form, Kin, Log};
 use crate::transcript::Summary;
 
 /// List sessions.
@@ -42,15 +46,22 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     // A stable sort: sessions of one instant stay in the order of names.
     folders.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
 
-    let threads = pool::size(args.jobs, folders.len().div_ceil(if reads { 1 } else { 32 }));
+    // A header takes less time than waking a thread for it.
+    let batches: Vec<_> = folders.chunks(if reads { 1 } else { 32 }).collect();
+    let threads = pool::size(args.jobs, batches.len());
     let mut rows = Vec::new();
     let mut broken = Vec::new();
-    let look = |(modified, folder): &(Option<i64>, &SessionFolder)| look(folder, *modified, reads);
-    pool::each(&folders, threads, look, |found| {
-        match found {
-            Ok(row) if fits(&row, args) => rows.push(row),
-            Ok(_) => {}
-            Err(found) => broken.push(found),
+    let kin = Arc::<Kin>::default();
+    let look = |batch: &&[(Option<i64>, &SessionFolder)]| -> Vec<_> {
+        batch.iter().map(|(modified, folder)| look(folder, *modified, reads, &kin)).collect()
+    };
+    pool::each(&batches, threads, look, |found| {
+        for found in found {
+            match found {
+                Ok(row) if fits(&row, args) => rows.push(row),
+                Ok(_) => {}
+                Err(found) => broken.push(found),
+            }
         }
         Ok::<(), Failure>(())
     })?;
@@ -100,42 +111,37 @@ fn reads_log(column: Column) -> bool {
 }
 
 /// One session by its header; `reads` the log too.
-fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Row, Broken> {
+fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Kin>) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
         code: error.code(),
         reason: crate::exit::without_place(error),
     };
     let file = folder.chosen().map_err(|e| fail(&e))?;
-    let member = match Placement::of(&file.path, folder.path.parent().and_then(std::path::Path::parent)) {
-        Placement::Member(member) => Some(member),
-        Placement::Stray => None,
-    };
-    let header = read_header(&file.path)
-        .and_then(|header| identified(member.as_ref(), header))
-        .map_err(|e| fail(&e))?;
+    let root = folder.path.parent().and_then(Path::parent);
+    let chosen = select::placed(&file.path, root, Path::new("/"));
+    let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
+    log.check_identity().map_err(|e| fail(&e))?;
     let mut row = Row {
         path: file.path.clone(),
         encoding: file.encoding,
         generations: folder.generations.iter().map(|file| file.generation.0).collect(),
         size: file.len,
         modified,
-        state: state(folder, &header, file.generation),
-        header,
+        state: state(folder, &log.header, file.generation),
+        header: log.header.clone(),
         summary: None,
     };
     if reads {
         let mut summary = Summary::default();
-        let log = Log::open(&Chosen { path: file.path.clone(), member }).map_err(|e| fail(&e))?;
-        let mut walk = log.walk().map_err(|e| fail(&e))?;
-        loop {
-            match walk.next_event() {
-                Ok(Some(event)) => summary.see(&event),
-                Ok(None) => break,
-                Err(error) => return Err(fail(&error)),
-            }
+        let Ok(walked) = log.each(|event| {
+            summary.see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        if let Some(error) = walked.damage {
+            return Err(fail(&error));
         }
-        if walk.end().is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
+        if walked.end.is_some_and(|end| end.torn.is_some() || end.dropped_bytes > 0) {
             row.state.push("torn");
         }
         if summary.open {
@@ -144,13 +150,6 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool) -> Result<Ro
         row.summary = Some(summary);
     }
     Ok(row)
-}
-
-fn identified(member: Option<&Member>, header: Header) -> Result<Header, Error> {
-    if let Some(member) = member {
-        check_identity(member, &header)?;
-    }
-    Ok(header)
 }
 
 /// What header and folder tell.

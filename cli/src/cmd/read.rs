@@ -7,15 +7,17 @@ mod header;
 mod state;
 mod transcript;
 
+use std::sync::Arc;
+
 use dshlog_codec::check::{Checker, EventType};
-use dshlog_codec::{Error, Event, Limits, LogReader};
+use dshlog_codec::{ErrorKind, Event, Limits};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select;
-use crate::source::{Checked, Log};
+use crate::source::{Checked, Form, Kin, Log, Walked};
 use filter::Filter;
 
 /// Show a session.
@@ -38,7 +40,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     if args.follow {
         return follow::run(ctx, args, chosen, view, format, filter);
     }
-    let log = Log::open(&chosen)?;
+    let log = Log::open(&chosen, Form::of(args.as_stored), &Arc::<Kin>::default())?;
     if args.lenient || view == View::Header {
         log.check_identity()?;
     }
@@ -48,7 +50,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     if view == View::Header {
         return header::run(ctx, args, &log, format);
     }
-    refuse_old(args, &log, view)?;
+    refuse_stored(args, &log, view)?;
     match view {
         View::Events => events::run(ctx, args, &log, format, filter),
         View::Messages | View::Surface => state::run(ctx, args, &log, view, format, &filter),
@@ -105,25 +107,21 @@ fn rows(ctx: &mut Ctx, path: &std::path::Path) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// Older generations are shown as they are stored, or not at all.
-fn refuse_old(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
-    if log.is_current() {
+/// A history is made of current events only.
+fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
+    if log.is_current() || !args.as_stored || !matches!(view, View::Messages | View::Surface) {
         return Ok(());
     }
     let stored = log.generation();
-    if !args.as_stored {
-        return Err(Failure::refused(format!("stored as {stored}, which dshlog cannot yet carry to V4"))
-            .hint("`--as-stored` shows the events as they are stored"));
-    }
-    if matches!(view, View::Messages | View::Surface) {
-        return Err(Failure::refused(format!("the history of a {stored} log is not derived as stored"))
-            .hint("`--events --as-stored` shows its events"));
-    }
-    Ok(())
+    Err(Failure::refused(format!("the history of a {stored} log is not derived as stored"))
+        .hint("without `--as-stored` it is, of the events carried to V4"))
 }
 
 /// Say what the end of a log lacks.
-fn tell_end(ctx: &mut Ctx, checked: &Checked) {
+fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
+    for child in log.obscure_children() {
+        ctx.warn(format!("subagent {} is not described: {}", child.id.to_lossy(), child.fault));
+    }
     let end = checked.end();
     if end.dropped_bytes == 0 && end.torn.is_none() {
         return;
@@ -150,7 +148,7 @@ struct Lenient {
 
 impl Lenient {
     fn new(args: &Read, log: &Log) -> Self {
-        let checker = (args.lenient && log.is_current()).then(|| Checker::new(&log.header));
+        let checker = if args.lenient { log.checker() } else { None };
         Lenient { events: 0, unknown: 0, first_unknown: None, checker }
     }
 
@@ -164,17 +162,22 @@ impl Lenient {
         }
     }
 
-    /// Say it. Rules on the whole log are only judged when `walk` came to its end.
-    fn tell(self, ctx: &mut Ctx, walk: &LogReader, damage: Option<&Error>) {
+    /// Say it. Rules on the whole log are only judged when `walked` came to its end.
+    fn tell(self, ctx: &mut Ctx, log: &Log, walked: &Walked) {
         if let Some((seq, kind)) = &self.first_unknown {
             let events = units::count(self.unknown, "unknown required event");
             ctx.warn(format!("read past {events}, the first is `{kind}` at seq {seq}; dsh refuses this log"));
         }
-        if let Some(error) = damage {
-            ctx.warn(format!("stopped at damage after {}: {error}", units::count(self.events, "event")));
+        if let Some(error) = &walked.damage {
+            let what = if matches!(error.kind(), ErrorKind::Migration { .. }) {
+                "where the migration refuses this log,"
+            } else {
+                "at damage"
+            };
+            ctx.warn(format!("stopped {what} after {}: {error}", units::count(self.events, "event")));
         }
-        if let (Some(end), Some(checker)) = (walk.end(), self.checker) {
-            let verdict = checker.finish(end.cut);
+        if let (Some(end), Some(checker)) = (&walked.end, self.checker) {
+            let verdict = log.judge(checker, end.cut);
             let fault = if self.unknown > 0 { verdict.behind_unknown } else { verdict.storage };
             if let Some(fault) = fault {
                 ctx.warn(format!("dsh refuses this log: {fault}"));

@@ -1,6 +1,7 @@
 //! `dshlog verify`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind};
@@ -13,7 +14,7 @@ use crate::render::progress::Progress;
 use crate::render::units;
 use crate::render::verify::{Finding, Report, Severity, json, text};
 use crate::select::{self, Chosen};
-use crate::source::Log;
+use crate::source::{Form, Kin, Log};
 
 /// Check logs.
 pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
@@ -38,20 +39,26 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     let progress = Progress::new(ctx.shows_progress() && work.len() > 1, work.len() as u64, "logs");
     let (mut sound, mut faulty) = (0_u64, 0_u64);
     let (color, width) = (ctx.color, ctx.terminal.width);
-    pool::each(&work, threads, judge, |report: Report| {
-        if report.is_unread {
-            unread += 1;
-        } else if report.is_ok() {
-            sound += 1;
-        } else {
-            faulty += 1;
-        }
-        progress.step();
-        progress.suspend(|| match format {
-            Format::Text => text(&report, ctx.out(), width, color),
-            _ => json(&report, ctx.out()),
-        })
-    })?;
+    let kin = Arc::<Kin>::default();
+    pool::each(
+        &work,
+        threads,
+        |work| judge(work, &kin),
+        |report: Report| {
+            if report.is_unread {
+                unread += 1;
+            } else if report.is_ok() {
+                sound += 1;
+            } else {
+                faulty += 1;
+            }
+            progress.step();
+            progress.suspend(|| match format {
+                Format::Text => text(&report, ctx.out(), width, color),
+                _ => json(&report, ctx.out()),
+            })
+        },
+    )?;
     progress.end();
     if work.len() > 1 || unread > 0 {
         let mut words =
@@ -142,13 +149,13 @@ fn push(session: &SessionFolder, root: Option<&Path>, work: &mut Vec<Work>) {
 }
 
 /// Every check there is on one log.
-fn judge(work: &Work) -> Report {
+fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
     let path = &work.chosen.path;
     let mut report = Report::new(path);
     if let Some(refused) = &work.refused {
         report.findings.push(Finding::of(Severity::Error, refused));
     }
-    let log = match Log::open(&work.chosen) {
+    let log = match Log::open(&work.chosen, Form::Current, kin) {
         Ok(log) => log,
         Err(error) => {
             report.is_unread = is_unread(&error);
@@ -168,8 +175,6 @@ fn judge(work: &Work) -> Report {
                 report
                     .findings
                     .extend(faults.iter().flatten().map(|error| Finding::of(Severity::Error, error)));
-            } else {
-                report.findings.push(Finding::not_judged(log.generation()));
             }
             let end = checked.end();
             if end.torn.is_some() || end.dropped_bytes > 0 || end.issue.is_some() {

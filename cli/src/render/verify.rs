@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use dshlog_codec::{At, End, Error, Generation, Torn};
+use dshlog_codec::{At, End, Error, Torn};
 
 use super::json::Object;
 use super::page::{Fold, Line, Page};
@@ -75,18 +75,6 @@ impl Finding {
             at: At::default(),
         }
     }
-
-    /// An old generation: only its containers, header and rows were looked at.
-    pub(crate) fn not_judged(generation: Generation) -> Self {
-        Finding {
-            severity: Severity::Note,
-            code: "payloads-not-judged",
-            message: format!(
-                "header, rows and containers of {generation} are sound; payloads were not judged"
-            ),
-            at: At::default(),
-        }
-    }
 }
 
 /// All about one log.
@@ -95,7 +83,7 @@ pub(crate) struct Report {
     path: PathBuf,
     /// From name or content.
     pub(crate) stored_version: Option<u64>,
-    /// Events before the first damage.
+    /// Events before the first damage, in the form of V4.
     pub(crate) events: u64,
     /// Everything found.
     pub(crate) findings: Vec<Finding>,

@@ -1,6 +1,7 @@
 //! `read --events`.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 
 use dshlog_codec::{Event, Header};
 
@@ -28,32 +29,25 @@ pub(super) fn run(
         let mut checked = log.check(|event| _ = probe.see(event))?;
         checked.storage()?;
         probe.check(checked.end().events)?;
-        tell_end(ctx, &checked);
+        tell_end(ctx, log, &checked);
     }
     let mut printer = Printer::new(ctx, format, filter);
     if format == Format::Text {
         ctx.page();
     }
     printer.header(ctx.out(), &log.header, args.as_stored)?;
-    let mut walk = log.walk()?;
     let mut lenient = Lenient::new(args, log);
-    let damage = loop {
-        match walk.next_event() {
-            Ok(Some(event)) => {
-                lenient.see(&event);
-                printer.event(ctx.out(), &event)?;
-            }
-            Ok(None) => break None,
-            Err(error) if args.lenient => break Some(error),
-            Err(error) => return Err(error.into()),
-        }
-        if printer.is_done() {
-            break None;
-        }
-    };
+    let out = ctx.out();
+    let mut walked = log.each(|event| {
+        lenient.see(event);
+        printer.event(out, event)?;
+        Ok::<_, Failure>(if printer.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
     if args.lenient {
-        lenient.tell(ctx, &walk, damage.as_ref());
+        lenient.tell(ctx, log, &walked);
         printer.filter.check(printer.events)?;
+    } else if let Some(error) = walked.damage.take() {
+        return Err(error.into());
     }
     Ok(Outcome::Clean)
 }

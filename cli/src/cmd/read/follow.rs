@@ -2,7 +2,9 @@
 //! notifier, and reads again when they changed; events already shown are passed over by their seq.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dshlog_codec::Event;
@@ -17,7 +19,7 @@ use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::transcript::Transcript;
 use crate::select::Chosen;
-use crate::source::Log;
+use crate::source::{Form, Kin, Log};
 use crate::transcript::Fold;
 
 /// Shortest time between two looks.
@@ -119,7 +121,7 @@ struct Follower<'w> {
 impl Follower<'_> {
     /// Show the events behind the last one shown. A log that is not whole yet is looked at again later.
     fn catch_up(&mut self, ctx: &mut Ctx, args: &Read, chosen: &Chosen) -> Result<(), Failure> {
-        let log = match Log::open(chosen) {
+        let log = match Log::open(chosen, Form::of(args.as_stored), &Arc::<Kin>::default()) {
             Ok(log) => log,
             Err(error) if !self.begun => return Err(error.into()),
             Err(error) => {
@@ -127,25 +129,19 @@ impl Follower<'_> {
                 return Ok(());
             }
         };
-        super::refuse_old(args, &log, View::Events)?;
         if !std::mem::replace(&mut self.begun, true) {
             log.check_identity()?;
             self.sink.begin(&log, args)?;
         }
-        let mut walk = log.walk()?;
-        loop {
-            match walk.next_event() {
-                Ok(Some(event)) if event.seq.0 < self.next => {}
-                Ok(Some(event)) => {
-                    self.next = event.seq.0 + 1;
-                    self.sink.event(&event)?;
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    ctx.warn(&error);
-                    break;
-                }
+        let walked = log.each(|event| {
+            if event.seq.0 >= self.next {
+                self.next = event.seq.0 + 1;
+                self.sink.event(event)?;
             }
+            Ok::<_, Failure>(ControlFlow::Continue(()))
+        })?;
+        if let Some(error) = walked.damage {
+            ctx.warn(&error);
         }
         self.sink.flush()
     }

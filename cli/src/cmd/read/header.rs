@@ -19,14 +19,14 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, format: Format) -> Resu
     if args.long {
         let mut whole = log.check(|_| ())?;
         whole.storage()?;
-        tell_end(ctx, &whole);
+        tell_end(ctx, log, &whole);
         checked = Some(whole);
     }
-    // What was inherited stands in the header only in V0 and V1; without a seed it is nothing.
+    // What was inherited stands in the header only in V0 and V1, and counts the stored events; without a seed it is nothing.
     let inherited = match &checked {
         Some(checked) => Some(checked.end().cut),
         None if !log.header.is_seeded => Some(0),
-        None => log.header.seed_length,
+        None => log.header.seed_length.filter(|_| args.as_stored),
     };
     if format == Format::Json {
         json(ctx, log, &header, inherited, checked.as_ref())?;

@@ -1,5 +1,8 @@
 //! `read --messages` and `read --surface`: the history at the end of a log, or after one event.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use dshlog_codec::Seq;
 use dshlog_codec::json::Doc;
 use dshlog_replay::{History, HistoryError, Node};
@@ -38,23 +41,17 @@ pub(super) fn run(
         }
     };
     if args.lenient {
-        let mut walk = log.walk()?;
         let mut lenient = Lenient::new(args, log);
-        let damage = loop {
-            match walk.next_event() {
-                Ok(Some(event)) => {
-                    lenient.see(&event);
-                    see(&event);
-                }
-                Ok(None) => break None,
-                Err(error) => break Some(error),
-            }
-        };
-        lenient.tell(ctx, &walk, damage.as_ref());
+        let Ok(walked) = log.each(|event| {
+            lenient.see(event);
+            see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        lenient.tell(ctx, log, &walked);
     } else {
         let mut checked = log.check(see)?;
         checked.session()?;
-        tell_end(ctx, &checked);
+        tell_end(ctx, log, &checked);
     }
     filter.check(events)?;
     if let Some(fault) = fault {
@@ -79,7 +76,7 @@ fn surface_json(ctx: &mut Ctx, args: &Read, log: &Log, history: &History) -> Res
     document.count_or_null("at", args.at);
     document.array("nodes", history.nodes(), |node, object| {
         object.count("seq", node.seq.0);
-        object.text("type", node.kind.event_type());
+        object.text("type", node.kind.name());
         object.text_or_null("id", message_id(node).as_deref());
         object.counts("replaced", node.replaced.iter().map(|seq| seq.0));
         object.counts("offloadedBy", node.offloaded_by.iter().map(|seq| seq.0));
@@ -97,7 +94,7 @@ fn surface_table(ctx: &mut Ctx, history: &History) -> Result<(), Failure> {
         }
         table.row(vec![
             Cell::right(Role::Dim, node.seq.to_string()),
-            Cell::left(Role::Strong, node.kind.event_type()),
+            Cell::left(Role::Strong, node.kind.name()),
             Cell::left(Role::Plain, message_id(node).unwrap_or_else(|| "(empty)".to_owned())),
             Cell::left(Role::Warn, replaced),
         ]);

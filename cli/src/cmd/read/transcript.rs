@@ -1,5 +1,7 @@
 //! `read`: the transcript.
 
+use std::ops::ControlFlow;
+
 use dshlog_codec::Event;
 
 use super::filter::Filter;
@@ -25,7 +27,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         })?;
         checked.storage()?;
         probe.check(checked.end().events)?;
-        tell_end(ctx, &checked);
+        tell_end(ctx, log, &checked);
         head.inherited = checked.end().cut;
         head.summary = Some(summary);
     }
@@ -34,24 +36,23 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     let mut fold = Fold::new(args.full);
     let mut lenient = Lenient::new(args, log);
     let mut events = 0;
-    let mut walk = log.walk()?;
     let mut transcript = Transcript::new(ctx.out(), layout);
     if filter.is_only_at() {
         transcript.head(&head)?;
     }
-    let damage = loop {
-        match walk.next_event() {
-            Ok(Some(event)) if event.seq.0 > filter.last() => break None,
-            Ok(Some(event)) => {
-                events += 1;
-                lenient.see(&event);
-                step(&mut transcript, &mut fold, &mut filter, &event)?;
-            }
-            Ok(None) => break None,
-            Err(error) if args.lenient => break Some(error),
-            Err(error) => return Err(error.into()),
+    let mut walked = log.each(|event| {
+        if event.seq.0 > filter.last() {
+            return Ok(ControlFlow::Break(()));
         }
-    };
+        events += 1;
+        lenient.see(event);
+        step(&mut transcript, &mut fold, &mut filter, event).map(ControlFlow::Continue)
+    })?;
+    if !args.lenient
+        && let Some(error) = walked.damage.take()
+    {
+        return Err(error.into());
+    }
     // What is open at the end of an excerpt is not open.
     if filter.is_only_at() {
         fold.finish();
@@ -60,7 +61,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         transcript.entry(&entry)?;
     }
     if args.lenient {
-        lenient.tell(ctx, &walk, damage.as_ref());
+        lenient.tell(ctx, log, &walked);
         filter.check(events)?;
     }
     Ok(Outcome::Clean)
