@@ -241,6 +241,9 @@ mod tests {
         format!(r#"{{"op":"replace","startSeq":{start},"endSeq":{end}}}"#)
     }
 
+    /// Seq, type, payload, operation; then the nodes and the ids of the messages behind it.
+    type Row<'a> = (u64, &'a str, String, String, &'a [u64], &'a str);
+
     /// The example of `docs/spec/surface.md`, 11.1: nodes and derived messages after each event.
     #[test]
     fn folds_and_derives_as_the_worked_example() {
@@ -249,7 +252,7 @@ mod tests {
         let held = |id: &str| format!(r#"{{"message":{}}}"#, text(id));
         let empty = r#"{"message":{"id":"e","content":[]}}"#.to_owned();
         let append = || "\"append\"".to_owned();
-        let rows: Vec<(u64, &str, String, String, &[u64], &str)> = vec![
+        let rows: Vec<Row<'_>> = vec![
             (0, "system/message", held("s"), append(), &[0], "s"),
             (1, "user/message", text("u1"), append(), &[0, 1], "s u1"),
             (2, "assistant/message", held("a1"), append(), &[0, 1, 2], "s u1 a1"),

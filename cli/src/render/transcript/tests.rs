@@ -66,8 +66,12 @@ fn of_many_calls_inside_a_call_the_first_are_shown_and_the_others_counted() {
     let mut events = format!("{TURN}tool/call {}\n", r#"{"callId":"a","name":"workflow","arguments":"{}"}"#);
     for number in 0..203 {
         let id = format!(r#""rootCallId":"a","subCallId":"{number}""#);
-        events += &format!("tool/ptc-dispatch-start {{{id},\"name\":\"read\",\"arguments\":{{}}}}\n");
-        events += &format!("tool/ptc-dispatch {{{id},\"content\":[]}}\n");
+        for row in [
+            format!("tool/ptc-dispatch-start {{{id},\"name\":\"read\",\"arguments\":{{}}}}\n"),
+            format!("tool/ptc-dispatch {{{id},\"content\":[]}}\n"),
+        ] {
+            events.push_str(&row);
+        }
     }
     events += r#"tool/result {"message":{"role":"tool","toolCallId":"a","content":[],"isError":false}}"#;
     let drawn = draw(false, false, &events);
