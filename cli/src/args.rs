@@ -21,8 +21,8 @@ use clap_complete::Shell;
                        (with or without `session-`), by `latest`, or by `latest~2` (the third last).\n\n\
                        Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: an invalid log, a \
                        torn tail under `verify`\n  2  wrong usage\n  3  refused: newer format, unknown required \
-                       event, content that does not belong at its path,\n     an old generation without \
-                       `--as-stored`\n  4  could not read or write: missing file, permission, damage\n\n\
+                       event, content that does not belong at its path,\n     a log of V0 to V3 that \
+                       cannot be carried to V4\n  4  could not read or write: missing file, permission, damage\n\n\
                        Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
                        DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
                        NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \
@@ -206,7 +206,7 @@ pub(crate) struct Read {
     /// Only what stood after event SEQ, as a transcript, messages or surface
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     pub(crate) at: Option<u64>,
-    /// Show the stored generation, before any migration
+    /// Show an old log in the form it is stored in, not in that of V4
     #[arg(long)]
     pub(crate) as_stored: bool,
     /// Read past unknown required events, stop at damage, and say so
