@@ -51,6 +51,11 @@ impl Log {
         self.file.read(&Limits::default())
     }
 
+    /// Begin the walk that shows events: past a fault in the structure of later frames only when asked to be lenient.
+    pub(crate) fn walk_as(&self, lenient: bool) -> Result<LogReader, Error> {
+        if lenient { self.file.read_to_damage(&Limits::default()) } else { self.walk() }
+    }
+
     /// Walk to the end, judging and showing every event to `see`.
     pub(crate) fn check(&self, mut see: impl FnMut(&Event<'_>)) -> Result<Checked, Error> {
         let mut walk = self.walk()?;

@@ -34,8 +34,9 @@ pub(super) fn run(
     if format == Format::Text {
         ctx.page();
     }
+    // Before anything is printed: the file may have shrunk meanwhile.
+    let mut walk = log.walk_as(args.lenient)?;
     printer.header(ctx.out(), &log.header, args.as_stored)?;
-    let mut walk = log.walk()?;
     let mut lenient = Lenient::new(args, log);
     let damage = loop {
         match walk.next_event() {

@@ -38,7 +38,7 @@ pub(super) fn run(
         }
     };
     if args.lenient {
-        let mut walk = log.walk()?;
+        let mut walk = log.walk_as(true)?;
         let mut lenient = Lenient::new(args, log);
         let damage = loop {
             match walk.next_event() {

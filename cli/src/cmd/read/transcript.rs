@@ -34,7 +34,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     let mut fold = Fold::new(args.full);
     let mut lenient = Lenient::new(args, log);
     let mut events = 0;
-    let mut walk = log.walk()?;
+    let mut walk = log.walk_as(args.lenient)?;
     let mut transcript = Transcript::new(ctx.out(), layout);
     if filter.is_only_at() {
         transcript.head(&head)?;
