@@ -197,7 +197,8 @@ fn tell_broken(
         words.push(format!("{} that cannot be read", units::count(broken.len() as u64, "session")));
     }
     if passed_over > 0 {
-        words.push(format!("{} that belongs to no session", units::count(passed_over as u64, "thing")));
+        let belong = if passed_over == 1 { "belongs" } else { "belong" };
+        words.push(format!("{} that {belong} to no session", units::count(passed_over as u64, "thing")));
     }
     if !words.is_empty() {
         ctx.note(format!("left out: {}; `--all` names them", words.join(", ")));
