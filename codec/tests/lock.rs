@@ -1,6 +1,6 @@
 //! The write lock between processes (`docs/spec/storage.md`, section 11).
 #![cfg(unix)]
-#![expect(clippy::unwrap_used, reason = "a test may stop")]
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "a test may stop and speak")]
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
