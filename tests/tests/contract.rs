@@ -100,7 +100,7 @@ fn a_full_disk() {
     let place = place(&["v4-thinking"]);
     for args in [&["--help"][..], &["--version"], &["read", "latest"], &["man"]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let status = place.command(args).stdout(full).stderr(std::process::Stdio::null()).status().unwrap();
+        let status = place.command(args).stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(4), "{args:?}");
     }
 }

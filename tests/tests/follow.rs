@@ -1,5 +1,7 @@
 //! `dshlog read --follow`.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may stop")]
+
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use crate::{PROGRAM, place};
 use dshlog_tests::cmd::Place;
 
 /// Longer than any machine needs, so that what never comes is a failure and no hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A running `read --follow --events`.
 struct Following {
