@@ -1,6 +1,4 @@
 //! `dshlog read --follow`.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 #![expect(clippy::unwrap_used, reason = "helpers of tests may stop")]
 
 use std::fs::{File, OpenOptions};

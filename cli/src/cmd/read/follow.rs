@@ -131,24 +131,32 @@ impl Follower<'_> {
             Ok(log) => log,
             Err(error) => return self.not_now(ctx, error),
         };
-        if !std::mem::replace(&mut self.begun, true) {
+        if !self.begun {
             log.check_identity()?;
-            self.sink.begin(&log, args)?;
         }
+        // Of a log that is refused at once nothing is shown, not even the header.
         let walked = log.each(|event| {
+            self.begin(&log, args)?;
             if event.seq.0 >= self.next {
                 self.next = event.seq.0 + 1;
                 self.sink.event(event)?;
             }
             Ok::<_, Failure>(ControlFlow::Continue(()))
         })?;
-        if let Some(error) = walked.damage {
-            ctx.warn(&error);
+        match walked.damage {
+            Some(error) if !self.begun => return self.not_now(ctx, error),
+            Some(error) => ctx.warn(&error),
+            None => self.begin(&log, args)?,
         }
         if let Some(end) = walked.end {
             self.tell_lost(ctx, end.events);
         }
         self.sink.flush()
+    }
+
+    /// Show the header, once.
+    fn begin(&mut self, log: &Log, args: &Read) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.begun, true) { Ok(()) } else { self.sink.begin(log, args) }
     }
 
     /// A log that was read before and cannot be read now may come back; one of a newer format will not.
