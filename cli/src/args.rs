@@ -19,9 +19,16 @@ use clap_complete::Shell;
                   4 could not read or write.",
     after_long_help = "A session is named by a path to a log or its folder, by an id, by any unique prefix of an id \
                        (with or without `session-`), by `latest`, or by `latest~2` (the third last).\n\n\
-                       Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: invalid logs, \
-                       differences\n  2  wrong usage\n  3  refused: newer format, unknown required event, locked by \
-                       a writer\n  4  could not read or write: missing file, permission, damage"
+                       Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: an invalid log, a \
+                       torn tail under `verify`\n  2  wrong usage\n  3  refused: newer format, unknown required \
+                       event, content that does not belong at its path,\n     an old generation without \
+                       `--as-stored`\n  4  could not read or write: missing file, permission, damage\n\n\
+                       Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
+                       DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
+                       NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \
+                       DSHLOG_NOW                  a moment to take for now, in seconds since 1970, for tests\n\n\
+                       What programs read, and the codes of faults: docs/output.md and docs/codes.md in the \
+                       repository."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -40,7 +47,7 @@ pub(crate) struct Global {
     /// Root of sessions [default: `$DSH_SESSION_ROOT`, else `sessions` in the home]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Form of the output, of those the command offers
+    /// Form of the output; the end of each command's help says which it offers
     #[arg(long, global = true, value_enum)]
     pub(crate) format: Option<Format>,
     /// When to use colours
@@ -71,10 +78,6 @@ pub(crate) enum Format {
     Json,
     /// One JSON value a line
     Jsonl,
-    /// Markdown
-    Md,
-    /// One HTML file
-    Html,
 }
 
 impl Format {
@@ -85,8 +88,6 @@ impl Format {
             Format::Text => "text",
             Format::Json => "json",
             Format::Jsonl => "jsonl",
-            Format::Md => "md",
-            Format::Html => "html",
         }
     }
 }
@@ -114,7 +115,10 @@ pub(crate) enum Command {
 
 /// List sessions, the last used first
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  dshlog ls --since 2026-11-01\n  dshlog ls --long --format json ~/.dsh")]
+#[command(
+    after_help = "Forms: table; json and jsonl, one document a session.\n\nExamples:\n  dshlog ls --since 1w\n  \
+                  dshlog ls --long --format json ~/.dsh"
+)]
 pub(crate) struct Ls {
     /// A home or a root of sessions, instead of the default one
     #[arg(value_name = "HOME|ROOT")]
@@ -128,10 +132,10 @@ pub(crate) struct Ls {
     /// Only sessions whose working directory or project folder contains this text
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) project: Option<String>,
-    /// Only sessions used at or after this time (`2026-11-30`, `2026-11-30T12:00`, `3d`)
+    /// Only sessions used at or after this time (`2026-11-30`, `2026-11-30T12:00`, `90m`, `3d`, `1w`)
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Only sessions used before this time
+    /// Only sessions used before this time, in the same forms
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
     /// Show also what is no readable session, with the reason
@@ -166,7 +170,9 @@ pub(crate) enum Column {
 #[derive(Debug, ClapArgs)]
 #[command(
     group = ArgGroup::new("view").args(["events", "rows", "messages", "surface", "header"]),
-    after_help = "Examples:\n  dshlog read latest\n  dshlog read 8d178ff3 --events --type 'tool/*' --format jsonl"
+    after_help = "Forms: text; with --events jsonl, text; with --rows jsonl; with --messages json; with --surface \
+                  table, json; with --header text, json. The first one is the default.\n\nExamples:\n  dshlog \
+                  read latest --turn 3\n  dshlog read 8d178ff3 --events --type 'tool/*' --format jsonl"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Read {
@@ -197,7 +203,7 @@ pub(crate) struct Read {
     /// Only events of this type, `*` and `?` allowed; may be repeated
     #[arg(long = "type", value_name = "GLOB", help_heading = "Filters")]
     pub(crate) types: Vec<String>,
-    /// The state after event SEQ
+    /// Only what stood after event SEQ, as a transcript, messages or surface
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     pub(crate) at: Option<u64>,
     /// Show the stored generation, before any migration
@@ -223,7 +229,7 @@ pub(crate) struct Read {
 /// Check logs by every rule there is
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json"
+    after_help = "Forms: text; json and jsonl, one document a log.\n\nExamples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json"
 )]
 pub(crate) struct Verify {
     /// Logs, folders of sessions, roots or homes [default: the home]

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dshlog_codec::home::{Asked, Home, Surroundings};
 use jiff::tz::TimeZone;
@@ -64,7 +64,10 @@ impl Ctx {
                 less: var("LESS").is_some(),
             },
             cwd: std::env::current_dir().unwrap_or_default(),
-            started: SystemTime::now(),
+            // A moment to pretend, so that what depends on the clock can be tested: epoch seconds.
+            started: text("DSHLOG_NOW")
+                .and_then(|now| UNIX_EPOCH.checked_add(Duration::from_secs(now.parse().ok()?)))
+                .unwrap_or_else(SystemTime::now),
             home: global.home.clone(),
             root: global.root.clone(),
             terminal,
@@ -114,7 +117,7 @@ impl Ctx {
         }
     }
 
-    /// True when `--format` was given.
+    /// `--format`, when it was given.
     pub(crate) fn asked_format(&self) -> Option<Format> {
         self.format
     }

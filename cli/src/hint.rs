@@ -23,6 +23,10 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
         ErrorKind::VersionMismatch { .. } => {
             "a copy with another name is read by what its header says".to_owned()
         }
+        // The events are there, but may not stand where they stand.
+        ErrorKind::Rule { .. } => {
+            "`--lenient` shows the events all the same; `dshlog verify` has the code of the fault".to_owned()
+        }
         ErrorKind::Migration { .. } => {
             "`--as-stored` shows the events as they are stored, `--lenient` those in front of it".to_owned()
         }
@@ -36,7 +40,8 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
             Class::Limit => {
                 "this reader holds lines and frames in memory, and this one is too large".to_owned()
             }
-            Class::Misplaced | Class::NotFound | Class::Io => return Vec::new(),
+            Class::NotFound => "`dshlog ls DIR` lists the sessions of a home or a root".to_owned(),
+            Class::Misplaced | Class::Io => return Vec::new(),
         },
     };
     vec![hint]

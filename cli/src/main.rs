@@ -1,4 +1,4 @@
-//! `dshlog`: look into, check and upgrade the session logs of dsh without starting an agent.
+//! `dshlog`: look into and check the session logs of dsh without starting an agent.
 
 mod args;
 mod cmd;

@@ -56,7 +56,11 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
         }
         Err(error) => {
             let place = root.map(|root| format!(" in {}", shown(root))).unwrap_or_default();
-            return Err(Failure::not_found(format!("{error}{place}")).hint("`dshlog ls` lists the sessions"));
+            let hint = match error {
+                SelectError::TooFew { count: 0, .. } => "`--home` or `--root` names another place",
+                _ => "`dshlog ls` lists the sessions",
+            };
+            return Err(Failure::not_found(format!("{error}{place}")).hint(hint));
         }
     };
     let chosen = placed(target.log()?, root, &cwd);

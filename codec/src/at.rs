@@ -52,11 +52,6 @@ impl At {
         self.seq = Some(seq);
         self
     }
-
-    /// True when nothing but the file is known.
-    pub fn is_whole_file(&self) -> bool {
-        self.frame.is_none() && self.line.is_none() && self.byte.is_none() && self.seq.is_none()
-    }
 }
 
 impl fmt::Display for At {

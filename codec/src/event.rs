@@ -5,6 +5,9 @@ use crate::json::{Js, JsStr, is_canonical, print, print_str};
 use crate::pack::Ranges;
 use crate::types::{Generation, Millis, Seq};
 
+/// The longest list of seqs that is printed number by number: some 150 MB of text.
+const MOST_PLAIN: u64 = 1 << 24;
+
 /// One logical event of a log. Borrows the reader's line; what is kept must be copied.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
@@ -76,8 +79,13 @@ impl<'a> Event<'a> {
 
     /// Append the event as the official code prints it: JavaScript's spelling, `sourceEventSeqs` as a plain list, no
     /// line end.
+    ///
+    /// A list of more seqs than a log of many gigabytes has events stays in range form: a row of a few bytes must
+    /// not become text without end.
     pub fn print_logical(&self, out: &mut Vec<u8>) {
-        self.print_with(out, Ranges::print_plain);
+        self.print_with(out, |ranges, out| {
+            if ranges.len() <= MOST_PLAIN { ranges.print_plain(out) } else { ranges.print_ranges(out) }
+        });
     }
 
     /// Append the row that the encoder of V2 and later writes for this event: as [`Event::print_logical`], with
@@ -86,7 +94,7 @@ impl<'a> Event<'a> {
         self.print_with(out, Ranges::print_ranges);
     }
 
-    fn print_with(&self, out: &mut Vec<u8>, print_ranges: fn(&Ranges<'a>, &mut Vec<u8>)) {
+    fn print_with(&self, out: &mut Vec<u8>, print_ranges: impl Fn(&Ranges<'a>, &mut Vec<u8>)) {
         let canonical = is_canonical(self.row);
         // The rules of V0 hold for every list that a reader of any generation has let through.
         let print_sources =
@@ -199,5 +207,39 @@ impl<'a> Envelope<'a> {
             Some(seq) => Ranges::decode(sources, seq, generation).map(|_| ()),
             None => Err("`sourceEventSeqs` in a row whose seq is no count"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Doc;
+
+    #[track_caller]
+    fn check(row: &str, want: &str) {
+        let doc = Doc::parse(row).unwrap();
+        let mut out = Vec::new();
+        Event::from_row(doc.root(), Place::default()).print_logical(&mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), want);
+    }
+
+    #[test]
+    fn a_list_is_printed_number_by_number_unless_that_would_have_no_end() {
+        let row =
+            |seq: u64, list: &str| format!(r#"{{"type":"x","seq":{seq},"sourceEventSeqs":{list},"data":1}}"#);
+        let check = |seq, list, want| check(&row(seq, list), &row(seq, want));
+        check(9, "[1,[3,5]]", "[1,3,4,5]");
+        check(9_007_199_254_740_991, "[[0,9007199254740990]]", "[[0,9007199254740990]]");
+        // What no reader lets through stays as it is.
+        check(2, "[[0,9007199254740990]]", "[[0,9007199254740990]]");
+    }
+
+    #[test]
+    fn rows_that_are_not_canonical_are_printed_anew() {
+        check(
+            r#"{ "2":0,"type":"x","seq":4,"sourceEventSeqs":[[1,3]] }"#,
+            r#"{"2":0,"type":"x","seq":4,"sourceEventSeqs":[1,2,3]}"#,
+        );
+        check(r#"{"type":"x","seq":4.0}"#, r#"{"type":"x","seq":4}"#);
     }
 }

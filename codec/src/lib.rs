@@ -19,5 +19,5 @@ pub use at::{At, Place};
 pub use error::{Class, Error, ErrorKind, Result};
 pub use event::Event;
 pub use header::Header;
-pub use read::{End, Limits, LogFile, LogReader, RawLines, Row, Torn, read_header};
+pub use read::{End, Limits, LogFile, LogReader, RawLines, Row, Torn};
 pub use types::{Encoding, Generation, Millis, Seq};

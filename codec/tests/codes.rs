@@ -81,7 +81,8 @@ fn page() -> String {
         "# Codes\n\nEvery fault that `dshlog` names has a code that does not change. The class says what it means for the file:\n\
          *corrupt* is damaged or contradictory, *unsupported* is intact but not for this reader, *misplaced* does not\n\
          belong at its path, *limit* is beyond what `dshlog` is willing to hold. Classes *unsupported*, *misplaced* and\n\
-         *locked* end `dshlog read` with exit code 3, the others with 4.\n\n\
+         *locked* end `dshlog read` with exit code 3, the others with 4. Codes of `verify` and `ls` that are no faults of\n\
+         a log's text stand in [output.md](output.md#codes-of-the-program).\n\n\
          This page is checked by `codec/tests/codes.rs`.\n\n## Files, containers, headers and rows\n\n\
          | code | class | for example |\n|---|---|---|\n",
     );

@@ -227,7 +227,7 @@ fn runtime_that_holds(runtime: &Path, home: &Path, id: &std::ffi::OsStr) -> Chil
     fs::write(profile.join("cordis.patch.yml"), "[]\n").unwrap();
     let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtime/hold-lock.mjs");
     let patch = home.join("patch.yml");
-    fs::write(&patch, format!("- insert:\n  - id: hold-lock\n    name: {plugin:?}\n")).unwrap();
+    fs::write(&patch, format!("- insert:\n  - id: hold-lock\n    name: \"{}\"\n", plugin.display())).unwrap();
     Command::new(runtime)
         .args(["--profile", "hold", "--patch"])
         .arg(&patch)

@@ -84,13 +84,13 @@ fn events(kinds: &[(Kind, i64)]) -> Vec<String> {
                 let mut sources: Vec<usize> = surface[from..=to].to_vec();
                 let (start, end) = (surface[from], surface[to]);
                 sources.sort_unstable();
-                let list: Vec<String> = sources.iter().map(usize::to_string).collect();
+                let cited: Vec<String> = sources.iter().map(usize::to_string).collect();
                 surface.splice(from..=to, [seq]);
                 format!(
                     "{}{},\"sourceEventSeqs\":[{}],\"surfaceOp\":{{\"op\":\"replace\",\"startSeq\":{start},\"endSeq\":{end}}}}}",
                     head("user/message"),
                     user("1"),
-                    list.join(",")
+                    cited.join(",")
                 )
             }
             Kind::Replace(..) | Kind::User(_) => {

@@ -5,57 +5,17 @@
 
 use std::collections::HashMap;
 
-use dshlog_codec::check::NodeOrder;
+use dshlog_codec::check::{EventType, NodeOrder};
 use dshlog_codec::json::{Doc, Js, JsonError, print, print_str};
 use dshlog_codec::{Event, Seq};
-
-/// What kind of event a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeKind {
-    /// `system/message`
-    System,
-    /// `developer/message`
-    Developer,
-    /// `user/message`
-    User,
-    /// `assistant/message`
-    Assistant,
-    /// `tool/result`
-    ToolResult,
-}
-
-impl NodeKind {
-    /// The kind of a surface event; nothing for events that never stand on the surface.
-    pub fn of(event: &Event<'_>) -> Option<NodeKind> {
-        Some(match event.kind.as_plain()? {
-            "system/message" => NodeKind::System,
-            "developer/message" => NodeKind::Developer,
-            "user/message" => NodeKind::User,
-            "assistant/message" => NodeKind::Assistant,
-            "tool/result" => NodeKind::ToolResult,
-            _ => return None,
-        })
-    }
-
-    /// The event type.
-    pub fn event_type(self) -> &'static str {
-        match self {
-            NodeKind::System => "system/message",
-            NodeKind::Developer => "developer/message",
-            NodeKind::User => "user/message",
-            NodeKind::Assistant => "assistant/message",
-            NodeKind::ToolResult => "tool/result",
-        }
-    }
-}
 
 /// One entry of the surface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The event that put it there.
     pub seq: Seq,
-    /// What that event is.
-    pub kind: NodeKind,
+    /// Its type, one of the five of the surface.
+    pub kind: EventType,
     /// The nodes that it took off the surface, in their order; empty for an appended one.
     pub replaced: Vec<Seq>,
     /// Events that marked images of it as offloaded.
@@ -114,7 +74,7 @@ impl History {
         if event.is("image/offload") {
             return self.offload(event);
         }
-        let Some(kind) = NodeKind::of(event) else { return Ok(()) };
+        let Some(kind) = EventType::of(event.kind).filter(|kind| kind.is_surface()) else { return Ok(()) };
         let malformed = HistoryError::Malformed { seq: event.seq };
         let op = event.surface_op().ok_or(malformed)?;
         let message = message(event, kind)?;
@@ -177,16 +137,16 @@ impl History {
 }
 
 /// The message that an event gives, printed.
-fn message(event: &Event<'_>, kind: NodeKind) -> Result<Option<Box<str>>, HistoryError> {
+fn message(event: &Event<'_>, kind: EventType) -> Result<Option<Box<str>>, HistoryError> {
     let malformed = || HistoryError::Malformed { seq: event.seq };
     let message = match kind {
-        NodeKind::User => event.data,
+        EventType::UserMessage => event.data,
         _ => event.member("message"),
     };
     let message = message.filter(|message| message.is_object()).ok_or_else(malformed)?;
     let emptied = match kind {
         // These stay in the history even when there is nothing in them.
-        NodeKind::User | NodeKind::ToolResult => false,
+        EventType::UserMessage | EventType::ToolResult => false,
         _ => message.get("content").is_none_or(|content| content.elements().next().is_none()),
     };
     if emptied {
@@ -281,6 +241,9 @@ mod tests {
         format!(r#"{{"op":"replace","startSeq":{start},"endSeq":{end}}}"#)
     }
 
+    /// Seq, type, payload, operation; then the nodes and the ids of the messages behind it.
+    type Row<'a> = (u64, &'a str, String, String, &'a [u64], &'a str);
+
     /// The example of `docs/spec/surface.md`, 11.1: nodes and derived messages after each event.
     #[test]
     fn folds_and_derives_as_the_worked_example() {
@@ -289,7 +252,7 @@ mod tests {
         let held = |id: &str| format!(r#"{{"message":{}}}"#, text(id));
         let empty = r#"{"message":{"id":"e","content":[]}}"#.to_owned();
         let append = || "\"append\"".to_owned();
-        let rows: Vec<(u64, &str, String, String, &[u64], &str)> = vec![
+        let rows: Vec<Row<'_>> = vec![
             (0, "system/message", held("s"), append(), &[0], "s"),
             (1, "user/message", text("u1"), append(), &[0, 1], "s u1"),
             (2, "assistant/message", held("a1"), append(), &[0, 1, 2], "s u1 a1"),
@@ -323,6 +286,15 @@ mod tests {
             fold(&mut history, &line(11, "user/message", "{}", &replace(10, 9))),
             Err(HistoryError::NotOnSurface { .. })
         ));
+    }
+
+    /// JSON has many spellings for one name.
+    #[test]
+    fn a_type_counts_however_it_is_escaped() {
+        let mut history = History::new();
+        let data = r#"{"id":"u","content":[]}"#;
+        fold(&mut history, &line(0, r"user\/message", data, "\"append\"")).unwrap();
+        assert_eq!(history.messages().collect::<Vec<_>>(), [data]);
     }
 
     /// The example of 11.2.

@@ -5,4 +5,4 @@
 
 pub mod history;
 
-pub use history::{History, HistoryError, Node, NodeKind};
+pub use history::{History, HistoryError, Node};

@@ -1,13 +1,16 @@
 //! The program, run as a person would run it, in an environment of its own: no variables but those set here, an own home,
-//! UTC, 100 columns.
+//! UTC, 100 columns, a clock that stands still.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::model::repository;
+
+/// When everything happens: soon after the last log of [`Place::with`] was used. Epoch seconds.
+pub const NOW: &str = "1796110000";
 
 /// A folder of its own for one test, with a home in it.
 #[derive(Debug)]
@@ -33,13 +36,24 @@ impl Place {
     /// Where a case is not there or cannot be copied.
     pub fn with(program: &str, cases: &[&str]) -> Self {
         let place = Self::empty(program);
-        // Some moment, so that lists are in a known order.
-        let mut used = UNIX_EPOCH + Duration::from_mins(29_935_000);
+        let mut used = first_use();
         for case in cases {
             let from = repository().join("corpora").join(case).join("home");
             copy(&from, &place.home(), &mut used).unwrap_or_else(|e| panic!("{case} cannot be copied: {e}"));
         }
         place
+    }
+
+    /// Put cases of the corpora into `corpora/`, as they lie in the repository; within a home, the last one was used last.
+    ///
+    /// # Panics
+    /// Where a case is not there or cannot be copied.
+    pub fn add_corpora(&self, cases: &[&str]) {
+        for case in cases {
+            let below = Path::new("corpora").join(case).join("home");
+            copy(&repository().join(&below), &self.path().join(&below), &mut first_use())
+                .unwrap_or_else(|e| panic!("{case} cannot be copied: {e}"));
+        }
     }
 
     /// The home.
@@ -54,14 +68,36 @@ impl Place {
 
     /// The program with arguments, not yet run.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.placed(&self.program);
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// What a shell prints, both streams in one, for a line that calls the program by its name.
+    ///
+    /// # Panics
+    /// When there is no shell.
+    #[cfg(unix)]
+    pub fn shell(&self, line: &str) -> String {
+        let tools = self.program.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        let output = self
+            .placed("/bin/sh".as_ref())
+            .args(["-c", &format!("{{ {line}\n}} 2>&1")])
+            .env("PATH", format!("{tools}:/usr/bin:/bin"))
+            .output()
+            .expect("the shell starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn placed(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
             .env("DSH_HOME", self.home())
             .env("TZ", "UTC")
+            .env("DSHLOG_NOW", NOW)
             .env("COLUMNS", "100");
         command
     }
@@ -98,8 +134,13 @@ impl Place {
     }
 }
 
+/// Some moment, so that lists are in a known order.
+fn first_use() -> SystemTime {
+    UNIX_EPOCH + Duration::from_mins(29_935_000)
+}
+
 /// Copy a folder; each log gets a later time of use than the one before.
-fn copy(from: &Path, to: &Path, used: &mut std::time::SystemTime) -> io::Result<()> {
+fn copy(from: &Path, to: &Path, used: &mut SystemTime) -> io::Result<()> {
     fs::create_dir_all(to)?;
     let mut entries: Vec<_> = fs::read_dir(from)?.collect::<io::Result<_>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -37,6 +37,7 @@ fn wrong_usage() {
         &["read"],
         &["read", "latest", "--events", "--rows"],
         &["read", "latest", "--format", "table"],
+        &["read", "latest", "--format", "json"],
         &["read", "latest", "--follow", "--messages"],
         &["read", "latest", "--long"],
         &["ls", "--format", "text"],

@@ -44,5 +44,32 @@ fn what_is_left_out_is_said() {
 #[test]
 fn a_home_without_sessions() {
     let place = Place::empty(PROGRAM);
-    assert_snapshot!("ls-empty", place.told(&["ls"]) + &place.told(&["ls", "nowhere"]));
+    assert_snapshot!(
+        "ls-empty",
+        place.told(&["ls"]) + &place.told(&["ls", "nowhere"]) + &place.told(&["read", "latest"])
+    );
+}
+
+/// An empty list says why, and nothing but the reasons is shown where nothing else is.
+#[test]
+fn nothing_to_list() {
+    let place = place(&["broken-z-wrong-id"]);
+    let told = place.told(&["ls", "--all"]);
+    assert!(told.starts_with("$ dshlog ls --all\n[place]/"), "{told}");
+    let place = crate::place(&["v4-thinking"]);
+    let told = place.told(&["ls", "--since", "1d", "--project", "nowhere"]);
+    assert!(told.contains("does not fit the filters"), "{told}");
+    assert!(!place.told(&["ls", "--since", "1d"]).contains("note"));
+    std::fs::write(place.home().join("sessions/stray.txt"), "x").unwrap();
+    let told = place.told(&["ls"]);
+    assert!(told.contains("1 thing that belongs to no session"), "{told}");
+}
+
+/// What is shown does not depend on the year in which the tests run.
+#[test]
+fn another_year() {
+    let place = place(&["v4-thinking"]);
+    let later = place.command(&["ls"]).env("DSHLOG_NOW", "1830000000").output().unwrap();
+    let (now, later) = (place.told(&["ls"]), String::from_utf8(later.stdout).unwrap());
+    assert!(now.contains("30 Nov 13:") && later.contains("30 Nov 2026"), "{now}{later}");
 }

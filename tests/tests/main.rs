@@ -3,6 +3,7 @@
 
 mod answers;
 mod contract;
+mod docs;
 mod follow;
 mod ls;
 mod read;

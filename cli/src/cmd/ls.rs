@@ -2,11 +2,12 @@
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dshlog_codec::home::{Member, Placement, SessionFolder, Walk, Why, check_identity};
-use dshlog_codec::{Error, Generation, Header, read_header};
+use dshlog_codec::home::{SessionFolder, Walk, Why};
+use dshlog_codec::{Error, Generation, Header};
 use jiff::civil::DateTime;
 
 use crate::args::{Column, Format, Ls};
@@ -15,7 +16,7 @@ use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
 use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
-use crate::select::{self, Chosen};
+use crate::select;
 use crate::source::{Form, Kin, Log};
 use crate::transcript::Summary;
 
@@ -45,26 +46,31 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     // A stable sort: sessions of one instant stay in the order of names.
     folders.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
 
-    let threads = pool::size(args.jobs, folders.len().div_ceil(if reads { 1 } else { 32 }));
+    // A header takes less time than waking a thread for it.
+    let batches: Vec<_> = folders.chunks(if reads { 1 } else { 32 }).collect();
+    let threads = pool::size(args.jobs, batches.len());
     let mut rows = Vec::new();
     let mut broken = Vec::new();
     let kin = Arc::<Kin>::default();
-    let look = |(modified, folder): &(Option<i64>, &SessionFolder)| look(folder, *modified, reads, &kin);
-    pool::each(&folders, threads, look, |found| {
-        match found {
-            Ok(row) if fits(&row, args) => rows.push(row),
-            Ok(_) => {}
-            Err(found) => broken.push(found),
+    let look = |batch: &&[(Option<i64>, &SessionFolder)]| -> Vec<_> {
+        batch.iter().map(|(modified, folder)| look(folder, *modified, reads, &kin)).collect()
+    };
+    pool::each(&batches, threads, look, |found| {
+        for found in found {
+            match found {
+                Ok(row) if fits(&row, args) => rows.push(row),
+                Ok(_) => {}
+                Err(found) => broken.push(found),
+            }
         }
         Ok::<(), Failure>(())
     })?;
     let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     if args.all {
-        broken.extend(
-            walk.passed_over
-                .iter()
-                .map(|passed| Broken { path: passed.path.clone(), reason: why(&passed.why) }),
-        );
+        broken.extend(walk.passed_over.iter().map(|passed| {
+            let (code, reason) = why(&passed.why);
+            Broken { path: passed.path.clone(), code, reason }
+        }));
     }
     match format {
         Format::Table => {
@@ -77,7 +83,14 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             }
         }
     }
-    tell_broken(ctx, args, format, &broken, walk.passed_over.len())?;
+    if rows.is_empty() && broken.is_empty() {
+        ctx.note(match walk.sessions.iter().filter(|session| session.is_listed()).count() {
+            0 => format!("no sessions in {}", shown(&home.root)),
+            1 => "the one session there is does not fit the filters".to_owned(),
+            all => format!("none of {all} sessions fits the filters"),
+        });
+    }
+    tell_broken(ctx, args, format, &broken, walk.passed_over.len(), rows.len())?;
     Ok(outcome)
 }
 
@@ -101,30 +114,26 @@ fn reads_log(column: Column) -> bool {
 fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Kin>) -> Result<Row, Broken> {
     let fail = |error: &Error| Broken {
         path: error.position().path.clone().unwrap_or_else(|| folder.path.clone()),
+        code: error.code(),
         reason: crate::exit::without_place(error),
     };
     let file = folder.chosen().map_err(|e| fail(&e))?;
-    let member = match Placement::of(&file.path, folder.path.parent().and_then(std::path::Path::parent)) {
-        Placement::Member(member) => Some(member),
-        Placement::Stray => None,
-    };
-    let header = read_header(&file.path)
-        .and_then(|header| identified(member.as_ref(), header))
-        .map_err(|e| fail(&e))?;
+    let root = folder.path.parent().and_then(Path::parent);
+    let chosen = select::placed(&file.path, root, Path::new("/"));
+    let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
+    log.check_identity().map_err(|e| fail(&e))?;
     let mut row = Row {
         path: file.path.clone(),
         encoding: file.encoding,
         generations: folder.generations.iter().map(|file| file.generation.0).collect(),
         size: file.len,
         modified,
-        state: state(folder, &header, file.generation),
-        header,
+        state: state(folder, &log.header, file.generation),
+        header: log.header.clone(),
         summary: None,
     };
     if reads {
         let mut summary = Summary::default();
-        let chosen = Chosen { path: file.path.clone(), member };
-        let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
         let Ok(walked) = log.each(|event| {
             summary.see(event);
             Ok::<_, Infallible>(ControlFlow::Continue(()))
@@ -141,13 +150,6 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Ki
         row.summary = Some(summary);
     }
     Ok(row)
-}
-
-fn identified(member: Option<&Member>, header: Header) -> Result<Header, Error> {
-    if let Some(member) = member {
-        check_identity(member, &header)?;
-    }
-    Ok(header)
 }
 
 /// What header and folder tell.
@@ -181,12 +183,15 @@ fn tell_broken(
     format: Format,
     broken: &[Broken],
     passed_over: usize,
+    listed: usize,
 ) -> Result<(), Failure> {
     if args.all {
         if format == Format::Table {
             let (width, color) = (ctx.terminal.width, ctx.color);
             if !broken.is_empty() {
-                ctx.out().write_all(b"\n")?;
+                if listed > 0 {
+                    ctx.out().write_all(b"\n")?;
+                }
                 broken_table(broken, ctx.out(), width, color)?;
             }
         } else {
@@ -201,23 +206,26 @@ fn tell_broken(
         words.push(format!("{} that cannot be read", units::count(broken.len() as u64, "session")));
     }
     if passed_over > 0 {
-        words.push(format!("{} that belongs to no session", units::count(passed_over as u64, "thing")));
+        let belong = if passed_over == 1 { "belongs" } else { "belong" };
+        words.push(format!("{} that {belong} to no session", units::count(passed_over as u64, "thing")));
     }
     if !words.is_empty() {
-        ctx.note(format!("left out: {}; `--all` names them", words.join(", ")));
+        ctx.note(format!("left out: {}; `--all` says which and why", words.join(", ")));
     }
     Ok(())
 }
 
-fn why(why: &Why) -> String {
-    match why {
-        Why::Foreign => "no part of the layout".to_owned(),
-        Why::FlatLog => "a log in the old flat layout; dsh refuses the whole root".to_owned(),
-        Why::Temp(_) => "left behind by a writer that did not come to an end".to_owned(),
-        Why::LinkedProject => "a link to a project folder, which dsh does not follow".to_owned(),
-        Why::NoLog => "a folder without a log".to_owned(),
-        Why::Unreadable(error) => format!("cannot be looked at: {error}"),
-    }
+/// Code and reason of what is no session.
+fn why(why: &Why) -> (&'static str, String) {
+    let (code, reason) = match why {
+        Why::Foreign => ("foreign", "no part of the layout"),
+        Why::FlatLog => ("flat-log", "a log in the old flat layout; dsh refuses the whole root"),
+        Why::Temp(_) => ("leftover", "left behind by a writer that did not come to an end"),
+        Why::LinkedProject => ("linked-project", "a link to a project folder, which dsh does not follow"),
+        Why::NoLog => ("no-log", "a folder without a log"),
+        Why::Unreadable(error) => return ("io", format!("cannot be looked at: {error}")),
+    };
+    (code, reason.to_owned())
 }
 
 fn millis(time: SystemTime) -> i64 {
@@ -227,7 +235,7 @@ fn millis(time: SystemTime) -> i64 {
     }
 }
 
-/// `2026-11-30`, `2026-11-30T12:00`, `3d`, `90m`.
+/// `2026-11-30`, `2026-11-30T12:00`, `90m`, `3d`, `1w`.
 fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
     let back = |unit: char| Some((text.strip_suffix(unit)?.parse::<u32>().ok()?, unit));
     if let Some((count, unit)) = ['m', 'h', 'd', 'w'].into_iter().find_map(back) {
@@ -246,6 +254,6 @@ fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
         text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
     local.map(|time| time.timestamp().as_millisecond()).ok_or_else(|| {
         Failure::usage(format!("`{text}` is no time"))
-            .hint("`2026-11-30`, `2026-11-30T12:00`, `3d` and `90m` are")
+            .hint("`2026-11-30`, `2026-11-30T12:00`, `90m`, `3d` and `1w` are")
     })
 }

@@ -24,7 +24,12 @@ use filter::Filter;
 pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     let filter = Filter::new(args)?;
     let view = View::of(args, ctx.asked_format());
-    let format = ctx.format(view.formats())?;
+    let format = ctx.format(view.formats()).map_err(|failure| match (view, ctx.asked_format()) {
+        (View::Transcript, Some(Format::Json)) => {
+            failure.hint("`--messages`, `--surface` and `--header` have json, `--events` has jsonl")
+        }
+        _ => failure,
+    })?;
     if !filter.is_empty() && matches!(view, View::Rows | View::Header) {
         return Err(Failure::usage("`--rows` and `--header` take no filters").hint("`--events` takes them"));
     }

@@ -42,6 +42,8 @@ pub(crate) struct Row {
 pub(crate) struct Broken {
     /// Where it is.
     pub(crate) path: PathBuf,
+    /// The code of the reason: that of a fault, or one of `docs/output.md`.
+    pub(crate) code: &'static str,
     /// Why.
     pub(crate) reason: String,
 }
@@ -51,6 +53,7 @@ impl Broken {
     pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut document = Object::new("dshlog.skipped/1");
         document.path("path", Some(&self.path));
+        document.text("code", self.code);
         document.text("reason", &self.reason);
         document.write_line(out)
     }

@@ -325,7 +325,7 @@ impl<'w> Transcript<'w> {
         }
         if run.dropped > 0 {
             self.page.line(
-                bar.clone().with(Role::Dim, &format!("… {} more", units::count(run.dropped, "entry"))),
+                bar.clone().with(Role::Dim, &format!("… {} more", units::count(run.dropped, "item"))),
             )?;
         }
         match &run.output {

@@ -340,7 +340,7 @@ impl Fold {
         let (mut run, seq, time) = match found {
             Some(at) => {
                 let mut call = self.calls.remove(at);
-                for (_, _, run) in call.inner.drain(..).collect::<Vec<_>>() {
+                for (_, _, run) in std::mem::take(&mut call.inner) {
                     call.add(Inner::Tool(run), self.full);
                 }
                 (call.run, call.seq, Some(call.time))

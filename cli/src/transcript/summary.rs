@@ -64,8 +64,8 @@ impl Meter {
     /// Take in one event.
     pub(super) fn see(&mut self, event: &Event<'_>) {
         let step = || Some((count(event.data, "turn")?, count(event.data, "step")?));
-        match event.kind.as_plain() {
-            Some("assistant/message" | "assistant/attempt") => {
+        match &*event.kind.to_lossy() {
+            "assistant/message" | "assistant/attempt" => {
                 let Some(usage) = settled_usage(event).map(Usage::of) else { return };
                 let (turn, step) = step().unwrap_or_default();
                 if let Some((last_turn, last_step, last)) = self.last
@@ -76,7 +76,7 @@ impl Meter {
                 self.total.each(usage, u64::saturating_add);
                 self.last = Some((turn, step, usage));
             }
-            Some("llm/retry-started") if self.last.map(|(turn, step, _)| (turn, step)) == step() => {
+            "llm/retry-started" if self.last.map(|(turn, step, _)| (turn, step)) == step() => {
                 self.last = None;
             }
             _ => {}
@@ -131,8 +131,7 @@ impl Summary {
         self.events += 1;
         self.first.get_or_insert(event.time.0);
         self.last = Some(event.time.0);
-        let Some(kind) = event.kind.as_plain() else { return };
-        match kind {
+        match &*event.kind.to_lossy() {
             "session/title" => self.title = text(event.data, "title").or(self.title.take()),
             "turn/start" => {
                 self.turns += 1;
@@ -154,5 +153,25 @@ impl Summary {
             "subagent/catalog" => self.children += 1,
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dshlog_codec::Place;
+    use dshlog_codec::json::Doc;
+
+    use super::*;
+
+    #[test]
+    fn a_type_counts_however_it_is_escaped() {
+        let mut summary = Summary::default();
+        for kind in ["turn/start", r"turn\/start", r"assistant\u002fmessage"] {
+            let row =
+                format!(r#"{{"type":"{kind}","seq":0,"time":1,"data":{{"usage":{{"outputTokens":7}}}}}}"#);
+            let doc = Doc::parse(row).unwrap();
+            summary.see(&Event::from_row(doc.root(), Place::default()));
+        }
+        assert_eq!((summary.turns, summary.requests, summary.meter.total().output), (2, 1, 7));
     }
 }

@@ -85,17 +85,14 @@ fn argument(tool: &str, arguments: Option<Js<'_>>, full: bool) -> String {
 }
 
 fn telling(tool: &str, arguments: Js<'_>, full: bool) -> String {
-    if full || !arguments.is_object() {
-        return if arguments.member_count() == 0 && arguments.is_object() {
-            String::new()
-        } else if arguments.member_count() == 1 {
-            first_telling(arguments).unwrap_or_else(|| arguments.raw().to_owned())
-        } else {
-            spelled(arguments)
-        };
+    if !arguments.is_object() {
+        return spelled(arguments);
     }
-    if arguments.member_count() == 0 {
-        return String::new();
+    match arguments.member_count() {
+        0 => return String::new(),
+        1 if full => return first_telling(arguments).unwrap_or_else(|| arguments.raw().to_owned()),
+        _ if full => return spelled(arguments),
+        _ => {}
     }
     // The list itself follows as a fact of its own.
     if tool == "todo_write" && arguments.get("todos").is_some_and(Js::is_array) {

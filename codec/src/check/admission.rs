@@ -4,7 +4,7 @@
 use crate::json::{Js, JsStr, SAFE_INTEGER};
 
 use super::fault::{Check, RuleFault, ensure, refuse, shown};
-use super::message::{Blocks, check_blocks, check_ordinary, check_source, check_stream};
+use super::message::{Blocks, check_blocks, check_ordinary, check_source, check_step, check_stream};
 use super::rule::Rule;
 use super::scalar::{count, equals, is, is_absent_or_true, is_positive, nonempty, object};
 
@@ -85,10 +85,7 @@ fn request_header(data: Option<Js<'_>>) -> Check {
 fn system_message(data: Option<Js<'_>>) -> Check {
     const RULE: Rule = Rule::SystemMessage;
     let Some(data) = object(data) else { return refuse(RULE, "", shown(data)) };
-    for (member, pointer) in [("turn", "/turn"), ("step", "/step")] {
-        let value = data.get(member);
-        ensure(is_positive(value), RULE, pointer, value)?;
-    }
+    check_step(data, RULE)?;
     let message = data.get("message");
     let Some(message) = object(message) else { return refuse(RULE, "/message", shown(message)) };
     let ordinary = check_ordinary(Some(message)).and_then(|()| {
@@ -153,10 +150,7 @@ pub(super) fn is_attachment(value: Js<'_>) -> bool {
 fn developer_message(data: Option<Js<'_>>) -> Check {
     const RULE: Rule = Rule::DeveloperMessage;
     let Some(data) = object(data) else { return refuse(RULE, "", shown(data)) };
-    for (member, pointer) in [("turn", "/turn"), ("step", "/step")] {
-        let value = data.get(member);
-        ensure(is_positive(value), RULE, pointer, value)?;
-    }
+    check_step(data, RULE)?;
     let message = data.get("message");
     let Some(message) = object(message) else { return refuse(RULE, "/message", shown(message)) };
     let role = message.get("role");

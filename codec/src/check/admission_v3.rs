@@ -4,6 +4,7 @@ use crate::json::Js;
 
 use super::admission::MEDIA_TYPES;
 use super::fault::{Check, RuleFault, ensure, refuse, shown};
+use super::message::check_step;
 use super::rule::Rule;
 use super::scalar::{count, is, is_positive, nonempty, object};
 
@@ -37,10 +38,7 @@ fn system_message(data: Option<Js<'_>>) -> Check {
     const RULE: Rule = Rule::SystemMessage;
     let Some(data) = object(data) else { return refuse(RULE, "", shown(data)) };
     ensure(data.has_only(&["turn", "step", "message"]), RULE, "", Some(data))?;
-    for (member, pointer) in [("turn", "/turn"), ("step", "/step")] {
-        let value = data.get(member);
-        ensure(is_positive(value), RULE, pointer, value)?;
-    }
+    check_step(data, RULE)?;
     let message = data.get("message");
     let Some(message) = object(message) else { return refuse(RULE, "/message", shown(message)) };
     ensure(message.has_only(&["id", "role", "source", "content"]), RULE, "/message", Some(message))?;

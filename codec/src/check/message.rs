@@ -4,7 +4,7 @@ use crate::json::Js;
 
 use super::fault::{Check, ensure, refuse, shown};
 use super::rule::Rule;
-use super::scalar::{is, nonempty, object};
+use super::scalar::{is, is_positive, nonempty, object};
 
 /// Which blocks a list may hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,15 @@ pub(super) fn check_ordinary(message: Option<Js<'_>>) -> Check {
     let role = message.get("role");
     ensure(!is(role, "developer"), Rule::DeveloperMessage, "/role", role)?;
     check_blocks(message.get("content"), Blocks::Plain).map_err(|f| f.under("/content"))
+}
+
+/// A system or developer message names its turn and step, both counted from 1.
+pub(super) fn check_step(data: Js<'_>, rule: Rule) -> Check {
+    for (member, pointer) in [("turn", "/turn"), ("step", "/step")] {
+        let value = data.get(member);
+        ensure(is_positive(value), rule, pointer, value)?;
+    }
+    Ok(())
 }
 
 /// A source names its producer.

@@ -3,6 +3,7 @@
 
 use crate::event::Event;
 use crate::json::Js;
+use crate::pack::ranges::spans;
 use crate::types::Seq;
 
 use super::fault::{Check, ensure, refuse, shown};
@@ -136,20 +137,13 @@ fn no_stretch<T>(why: NoStretch, start: u64, end: u64, rule: Rule, pointer: &str
     refuse(rule, pointer, detail)
 }
 
-/// Cited seqs as ranges. Building it takes time by the pairs that are written, not by the seqs that they stand for.
+/// Cited seqs, to be found. Building it takes time by the pairs that are written, not by the seqs that they stand for.
 struct Cited(Vec<(u64, u64)>);
 
 impl Cited {
     fn new(sources: Option<Js<'_>>) -> Self {
-        let range = |entry: Js<'_>| {
-            if entry.is_array() {
-                let mut ends = entry.elements().map(Js::as_count);
-                Some((ends.next()??, ends.next()??))
-            } else {
-                entry.as_count().map(|seq| (seq, seq))
-            }
-        };
-        let mut ranges: Vec<_> = sources.into_iter().flat_map(Js::elements).filter_map(range).collect();
+        let mut ranges: Vec<_> =
+            sources.into_iter().flat_map(spans).map(std::ops::RangeInclusive::into_inner).collect();
         ranges.sort_unstable();
         Self(ranges)
     }

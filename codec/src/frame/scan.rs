@@ -5,22 +5,27 @@ use crate::error::{ErrorKind, Result};
 use crate::source::Source;
 
 /// What the scan of a whole file found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FrameLayout {
     /// Number of complete frames.
     pub(crate) frames: u64,
     /// Where the last complete frame ends. Bytes behind it are a torn frame.
     pub(crate) complete_end: u64,
+    /// Where the first frame ends, which holds the header; 0 when it is not complete.
+    pub(crate) first_end: u64,
 }
 
 const MAGIC: u32 = 0xFD2F_B528;
+
+/// The first window is short, since most scans are for a header; the others need few system calls.
+const FIRST_WINDOW: usize = 2 << 10;
 const WINDOW: usize = 64 << 10;
 
 /// Scan at most `limit` frames. An end of file inside a frame is a torn frame; anything structurally wrong before
 /// that is an error.
 pub(crate) fn scan_frames(source: &Source, limit: u64) -> Result<FrameLayout> {
     let mut window = Window { source, start: 0, bytes: Vec::new() };
-    let mut layout = FrameLayout { frames: 0, complete_end: 0 };
+    let mut layout = FrameLayout::default();
     while layout.frames < limit && layout.complete_end < source.len() {
         let frame = layout.frames + 1;
         let scanned = scan_frame(&mut window, layout.complete_end)
@@ -29,6 +34,9 @@ pub(crate) fn scan_frames(source: &Source, limit: u64) -> Result<FrameLayout> {
             Some(end) => {
                 layout.frames = frame;
                 layout.complete_end = end;
+                if frame == 1 {
+                    layout.first_end = end;
+                }
             }
             None => break,
         }
@@ -94,7 +102,8 @@ impl Window<'_> {
         }
         let end = self.start + self.bytes.len() as u64;
         if at < self.start || at + width as u64 > end {
-            self.bytes.resize(WINDOW, 0);
+            let want = if self.bytes.is_empty() { FIRST_WINDOW } else { WINDOW };
+            self.bytes.resize(want, 0);
             let n = match self.source.read_at(&mut self.bytes, at) {
                 Ok(n) => n,
                 Err(error) => return Err((error.into_kind(), at)),

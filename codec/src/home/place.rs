@@ -225,7 +225,8 @@ pub fn official_refusals(walk: &Walk, session: &SessionFolder, encoding: Encodin
     found
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::header::CwdRule;

@@ -112,7 +112,8 @@ fn is_blank(value: &OsStr) -> bool {
     value.to_str().is_some_and(|text| text.trim().is_empty())
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

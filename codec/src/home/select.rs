@@ -46,7 +46,7 @@ pub enum SelectError {
         candidates: Vec<PathBuf>,
     },
     /// `latest~N` goes back beyond the first session.
-    #[error("`latest~{back}` needs more than {count} sessions")]
+    #[error("{}", too_few(*.back, *.count))]
     TooFew {
         /// How far back.
         back: usize,
@@ -127,6 +127,14 @@ pub fn by_name<'a>(typed: &OsStr, sessions: &'a [SessionFolder]) -> Result<&'a S
 fn names(session: &SessionFolder) -> impl Iterator<Item = &[u8]> {
     let whole = [session.id.as_ref().map(JsString::as_wtf8), Some(session.folder.as_encoded_bytes())];
     whole.into_iter().flatten().flat_map(|name| [Some(name), name.strip_prefix(b"session-")]).flatten()
+}
+
+fn too_few(back: usize, count: usize) -> String {
+    match count {
+        0 => "there is no session".to_owned(),
+        1 => format!("`latest~{back}` needs more than the one session"),
+        count => format!("`latest~{back}` needs more than the {count} sessions"),
+    }
 }
 
 fn parse_latest(typed: &OsStr) -> Option<usize> {

@@ -326,8 +326,8 @@ impl GenerationFile {
     }
 }
 
-#[cfg(all(test, unix))]
-#[expect(clippy::print_stderr, reason = "a test may speak")]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::home::testing::Tree;

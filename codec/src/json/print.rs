@@ -1,7 +1,12 @@
 //! Printing as `JSON.stringify` does (`docs/spec/rows.md`, 1.2).
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use memchr::memchr;
+
 use super::number::print_number;
-use super::string::{JsStr, JsString, escape_unit};
+use super::string::{JsStr, JsString, escape_unit, pieces};
 use super::tape::Kind;
 use super::value::Js;
 
@@ -79,12 +84,12 @@ pub fn ordered_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
 pub(super) fn unique_members(object: Js<'_>) -> Vec<(JsStr<'_>, Js<'_>)> {
     let mut members: Vec<_> = object.members().collect();
     if has_duplicates(object) {
-        let mut places: std::collections::HashMap<Vec<u8>, usize> = std::collections::HashMap::new();
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
         let mut unique: Vec<(JsStr<'_>, Js<'_>)> = Vec::with_capacity(members.len());
         for (key, value) in members {
             match places.entry(key.to_wtf8().into_owned()) {
-                std::collections::hash_map::Entry::Occupied(place) => unique[*place.get()].1 = value,
-                std::collections::hash_map::Entry::Vacant(place) => {
+                Entry::Occupied(place) => unique[*place.get()].1 = value,
+                Entry::Vacant(place) => {
                     place.insert(unique.len());
                     unique.push((key, value));
                 }
@@ -115,13 +120,21 @@ fn array_index(key: JsStr<'_>) -> Option<u32> {
     std::str::from_utf8(bytes).ok()?.parse().ok().filter(|&index| index != u32::MAX)
 }
 
+/// Objects of so many members are looked through by comparing each name with each, which needs no memory.
+const FEW: usize = 12;
+
 fn has_duplicates(object: Js<'_>) -> bool {
-    let keys: Vec<_> = object.members().map(|(key, _)| key).collect();
-    if keys.len() <= 12 {
-        return keys.iter().enumerate().any(|(i, key)| keys.iter().take(i).any(|earlier| earlier == key));
+    let mut names = [JsStr::plain(""); FEW];
+    let mut members = object.members();
+    for count in 0..FEW {
+        let Some((name, _)) = members.next() else { return false };
+        if names[..count].contains(&name) {
+            return true;
+        }
+        names[count] = name;
     }
-    let mut seen = std::collections::HashSet::with_capacity(keys.len());
-    keys.iter().any(|key| !seen.insert(key.to_wtf8()))
+    let mut seen: HashSet<_> = names.into_iter().map(JsStr::to_wtf8).collect();
+    members.any(|(name, _)| !seen.insert(name.to_wtf8()))
 }
 
 /// Append a string with quotes, escaped as JavaScript escapes it.
@@ -143,18 +156,11 @@ pub fn print_string(out: &mut Vec<u8>, text: &JsString) {
     out.push(b'"');
 }
 
-fn print_wtf8(out: &mut Vec<u8>, mut rest: &[u8]) {
-    loop {
-        match std::str::from_utf8(rest) {
-            Ok(valid) => return print_units(out, valid),
-            Err(error) => {
-                let (valid, surrogate) = rest.split_at(error.valid_up_to());
-                print_units(out, std::str::from_utf8(valid).unwrap_or_default());
-                let [_, mid, low, tail @ ..] = surrogate else { return };
-                let unit = 0xd000 | u32::from(mid & 0x3f) << 6 | u32::from(low & 0x3f);
-                out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
-                rest = tail;
-            }
+fn print_wtf8(out: &mut Vec<u8>, wtf8: &[u8]) {
+    for (text, surrogate) in pieces(wtf8) {
+        print_units(out, text);
+        if let Some(unit) = surrogate {
+            out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
         }
     }
 }
@@ -220,27 +226,35 @@ pub fn is_canonical(value: Js<'_>) -> bool {
 }
 
 fn canonical_escapes(raw: &str) -> bool {
-    let mut rest = raw;
-    while let Some(slash) = rest.find('\\') {
-        let escape = &rest[slash..];
+    let mut at = 0;
+    while let Some(plain) = raw.as_bytes().get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += plain;
+        // Nearly all escapes are of two bytes, and all but `\/` of these are what the printer writes.
+        match raw.as_bytes().get(at + 1) {
+            Some(b'u') => {}
+            Some(b'/') | None => return false,
+            Some(_) => {
+                at += 2;
+                continue;
+            }
+        }
+        let Some(escape) = raw.get(at..) else { return false };
         let (unit, len) = escape_unit(escape);
-        let text = &escape[..len.min(escape.len())];
         let good = match unit {
-            0x22 | 0x5c | 8 | 9 | 10 | 12 | 13 => len == 2,
-            0..=0x1f => text == format!("\\u{unit:04x}"),
+            8 | 9 | 10 | 12 | 13 => false,
+            0..=0x1f | 0xdc00..=0xdfff => true,
             // A high surrogate stays an escape only when no low one follows, in either spelling.
             0xd800..=0xdbff => {
-                let after = &escape[len.min(escape.len())..];
-                let joins = after.starts_with("\\u") && (0xdc00..0xe000).contains(&escape_unit(after).0);
-                !joins && text == format!("\\u{unit:04x}")
+                let after = escape.get(len..).unwrap_or("");
+                !(after.starts_with("\\u") && (0xdc00..0xe000).contains(&escape_unit(after).0))
             }
-            0xdc00..=0xdfff => text == format!("\\u{unit:04x}"),
             _ => false,
         };
-        if !good {
+        // The printer writes digits above 9 in lower case.
+        if !good || escape.bytes().take(len).any(|byte| byte.is_ascii_uppercase()) {
             return false;
         }
-        rest = &escape[len.min(escape.len())..];
+        at += len;
     }
     true
 }
@@ -284,6 +298,30 @@ mod tests {
             r#"["\ud800","\n\"\\\u0000",{"x":[1,[2,{}]],"y":null}]"#,
             r#"["\ud800","\n\"\\\u0000",{"x":[1,[2,{}]],"y":null}]"#,
         );
+    }
+
+    #[test]
+    fn escapes_are_spelled_in_one_way() {
+        check(r#""\b\t\n\f\r\"\\""#, r#""\b\t\n\f\r\"\\""#);
+        check(r#""\u0008\u0009\u000a\u000C\u000d\u0022\u005c\/""#, r#""\b\t\n\f\r\"\\/""#);
+        check(r#""\u001f\u001F\u0000""#, r#""\u001f\u001f\u0000""#);
+        check(r#""\udead""#, r#""\udead""#);
+        check(r#""\udEad""#, r#""\udead""#);
+        check(r#""\ud800\n\ud800x""#, r#""\ud800\n\ud800x""#);
+        check(r#""\u00e9""#, "\"\u{e9}\"");
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_found_in_objects_of_any_size() {
+        for count in [2, 11, 12, 13, 30] {
+            for twice in 0..count - 1 {
+                let member = |i: usize| format!("\"m{}\":{i}", if i == count - 1 { twice } else { i });
+                let read: Vec<_> = (0..count).map(member).collect();
+                let mut want = read[..count - 1].to_vec();
+                want[twice] = format!("\"m{twice}\":{}", count - 1);
+                check(&format!("{{{}}}", read.join(",")), &format!("{{{}}}", want.join(",")));
+            }
+        }
     }
 
     #[test]

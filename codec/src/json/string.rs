@@ -33,16 +33,7 @@ impl<'a> JsStr<'a> {
 
     /// The string as UTF-8, lone surrogates as U+FFFD. For people, never for comparing.
     pub fn to_lossy(self) -> Cow<'a, str> {
-        if self.escaped {
-            Cow::Owned(match String::from_utf8(self.to_wtf8().into_owned()) {
-                Ok(text) => text,
-                Err(wtf8) => {
-                    String::from_utf8_lossy(wtf8.as_bytes()).replace("\u{fffd}\u{fffd}\u{fffd}", "\u{fffd}")
-                }
-            })
-        } else {
-            Cow::Borrowed(self.raw)
-        }
+        if self.escaped { Cow::Owned(lossy(&self.to_wtf8()).into_owned()) } else { Cow::Borrowed(self.raw) }
     }
 
     /// The string as WTF-8: UTF-8 in which a lone surrogate is three bytes.
@@ -66,11 +57,6 @@ impl<'a> JsStr<'a> {
     /// An owned copy.
     pub fn to_owned(self) -> JsString {
         JsString(self.to_wtf8().into_owned())
-    }
-
-    /// The code units.
-    pub fn units(self) -> impl Iterator<Item = u16> {
-        wtf8_units(self.to_wtf8().into_owned())
     }
 }
 
@@ -108,31 +94,33 @@ fn push_unit(out: &mut Vec<u8>, unit: u16) {
     }
 }
 
-/// Code units of WTF-8 text.
-fn wtf8_units(bytes: Vec<u8>) -> impl Iterator<Item = u16> {
-    let mut at = 0;
-    let mut second = None;
+/// WTF-8 in pieces: valid text, and the lone surrogate behind it; only the last piece has none.
+pub(super) fn pieces(wtf8: &[u8]) -> impl Iterator<Item = (&str, Option<u16>)> {
+    let mut rest = Some(wtf8);
     std::iter::from_fn(move || {
-        if let Some(low) = second.take() {
-            return Some(low);
-        }
-        let first = *bytes.get(at)?;
-        let byte = |i: usize| u32::from(bytes.get(at + i).copied().unwrap_or(0x80) & 0x3f);
-        let (code, len) = match first {
-            0..=0x7f => (u32::from(first), 1),
-            0x80..=0xdf => (u32::from(first & 0x1f) << 6 | byte(1), 2),
-            0xe0..=0xef => (u32::from(first & 0x0f) << 12 | byte(1) << 6 | byte(2), 3),
-            _ => (u32::from(first & 0x07) << 18 | byte(1) << 12 | byte(2) << 6 | byte(3), 4),
+        let bytes = rest.take()?;
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => return Some((text, None)),
+            Err(error) => error,
         };
-        at += len;
-        if code >= 0x10000 {
-            let code = code - 0x10000;
-            second = u16::try_from(0xdc00 | (code & 0x3ff)).ok();
-            u16::try_from(0xd800 | (code >> 10)).ok()
-        } else {
-            u16::try_from(code).ok()
-        }
+        let (text, surrogate) = bytes.split_at(error.valid_up_to());
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let [_, mid, low, tail @ ..] = surrogate else { return Some((text, None)) };
+        rest = Some(tail);
+        Some((text, Some(0xd000 | u16::from(mid & 0x3f) << 6 | u16::from(low & 0x3f))))
     })
+}
+
+fn lossy(wtf8: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(wtf8) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(wtf8.len());
+    for (text, surrogate) in pieces(wtf8) {
+        out.push_str(text);
+        out.extend(surrogate.map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    Cow::Owned(out)
 }
 
 impl PartialEq for JsStr<'_> {
@@ -193,17 +181,12 @@ impl JsString {
 
     /// The string as UTF-8, lone surrogates as U+FFFD.
     pub fn to_lossy(&self) -> Cow<'_, str> {
-        match std::str::from_utf8(&self.0) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => {
-                Cow::Owned(String::from_utf8_lossy(&self.0).replace("\u{fffd}\u{fffd}\u{fffd}", "\u{fffd}"))
-            }
-        }
+        lossy(&self.0)
     }
 
     /// The code units.
     pub fn units(&self) -> impl Iterator<Item = u16> {
-        wtf8_units(self.0.clone())
+        pieces(&self.0).flat_map(|(text, surrogate)| text.encode_utf16().chain(surrogate))
     }
 
     /// True when there are no code units.
@@ -237,7 +220,7 @@ mod tests {
     #[track_caller]
     fn check(raw: &str, units: &[u16]) {
         let s = JsStr::new(raw, true);
-        assert_eq!(s.units().collect::<Vec<_>>(), units, "{raw}");
+        assert_eq!(s.to_owned().units().collect::<Vec<_>>(), units, "{raw}");
         assert_eq!(JsString::from_units(units.iter().copied()), s.to_owned(), "{raw}");
     }
 
@@ -255,5 +238,18 @@ mod tests {
         assert_eq!(JsStr::new(r"\ud83d\ude00", true), JsStr::plain("\u{1f600}"));
         assert_eq!(JsStr::new(r"\ud83d", true).to_lossy(), "\u{fffd}");
         assert!(JsStr::new(r"\u0074ype", true) == "type");
+    }
+
+    #[test]
+    fn each_lone_surrogate_is_shown_as_one_replacement() {
+        for (raw, shown) in [
+            (r"\ud83d", "\u{fffd}"),
+            (r"a\ude00\ud83db", "a\u{fffd}\u{fffd}b"),
+            ("\u{fffd}\u{fffd}\u{fffd}\\udc00", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+        ] {
+            let text = JsStr::new(raw, true);
+            assert_eq!(text.to_lossy(), shown, "{raw}");
+            assert_eq!(text.to_owned().to_lossy(), shown, "{raw}");
+        }
     }
 }

@@ -82,11 +82,6 @@ impl Tape {
         }
         parsed
     }
-
-    /// Bytes that the tape holds on the heap.
-    pub fn heap_bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<Node>() + self.open.capacity() * 4
-    }
 }
 
 #[derive(Clone, Copy)]

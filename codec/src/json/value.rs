@@ -166,11 +166,7 @@ impl<'a> Js<'a> {
 
     /// Number of distinct members of this object.
     pub fn member_count(self) -> usize {
-        let mut count = 0;
-        for (i, (key, _)) in self.members().enumerate() {
-            count += usize::from(!self.members().take(i).any(|(earlier, _)| earlier == key));
-        }
-        count
+        unique_members(self).len()
     }
 
     /// True when a number in it, at any depth, is negative zero or not finite. A number under a name that the same

@@ -83,13 +83,7 @@ impl<'a> Ranges<'a> {
 
     /// The seqs in their order, as the row has them: a number as a range of one.
     pub fn spans(&self) -> impl Iterator<Item = RangeInclusive<u64>> + Clone + use<'a> {
-        self.value.elements().filter_map(|element| {
-            if element.is_array() {
-                pair(element).map(|(start, end)| start..=end)
-            } else {
-                element.as_count().map(|entry| entry..=entry)
-            }
-        })
+        spans(self.value)
     }
 
     /// Append the list as an event has it: an array of numbers.
@@ -108,6 +102,17 @@ impl<'a> Ranges<'a> {
     pub fn print_ranges(&self, out: &mut Vec<u8>) {
         print_spans(out, self.spans(), self.increasing);
     }
+}
+
+/// The seqs of a list that some reader has let through, as ranges. What is neither a count nor a pair is passed over.
+pub(crate) fn spans(list: Js<'_>) -> impl Iterator<Item = RangeInclusive<u64>> + Clone {
+    list.elements().filter_map(|element| {
+        if element.is_array() {
+            pair(element).map(|(start, end)| start..=end)
+        } else {
+            element.as_count().map(|entry| entry..=entry)
+        }
+    })
 }
 
 /// Append a list of seqs as a writer puts it in a row: runs of three and more as pairs, when it is strictly increasing.

@@ -123,24 +123,22 @@ impl LogFile {
     /// Begin a walk over the physical lines, header included, which are not looked at. Ends with the last complete line.
     pub fn lines(&self, limits: &Limits) -> Result<RawLines> {
         let open = || {
-            let (chunks, torn) = match self.encoding {
-                Encoding::Raw => (None, None),
+            let start = Start { line: 1, offset: 0 };
+            let (lines, torn) = match self.encoding {
+                Encoding::Raw => (raw_lines(&self.source, start, limits), None),
                 Encoding::Zstd => {
                     let layout = scan_frames(&self.source, u64::MAX)?;
-                    (Some(layout), (layout.complete_end < self.source.len()).then_some(layout))
+                    let lines = zstd_lines(&self.source, 0, layout, 1, start, limits)?;
+                    (lines, (layout.complete_end < self.source.len()).then_some(layout))
                 }
-            };
-            let lines = match chunks {
-                None => raw_lines(&self.source, Start { line: 1, offset: 0 }, limits),
-                Some(layout) => zstd_lines(&self.source, 0, layout, 1, Start { line: 1, offset: 0 }, limits)?,
             };
             Ok(RawLines { lines, torn, source: self.source.clone(), limits: *limits })
         };
         open().map_err(|e: Error| self.locate(e))
     }
 
-    /// The header line without its line end, and the offset in the file behind it. `whole` scans all frames first, as
-    /// the official reader does before it looks at anything.
+    /// The header line without its line end, and the frames; a raw log has none. `whole` scans all of them first, as the
+    /// official reader does before it looks at anything; else only the first.
     pub(super) fn header_line(&self, limits: &Limits, whole: bool) -> Result<(Vec<u8>, FrameLayout)> {
         match self.encoding {
             Encoding::Raw => {
@@ -149,15 +147,14 @@ impl LogFile {
                 if !lines.advance()? {
                     return Err(ErrorKind::NoHeader.into());
                 }
-                let layout = FrameLayout { frames: 0, complete_end: lines.end_offset() };
-                Ok((lines.line().to_vec(), layout))
+                Ok((lines.line().to_vec(), FrameLayout::default()))
             }
             Encoding::Zstd => {
                 let layout = scan_frames(&self.source, if whole { u64::MAX } else { 1 })?;
                 if layout.frames == 0 {
                     return Err(ErrorKind::NoHeader.into());
                 }
-                Ok((header_frame(&self.source, layout.complete_end, limits.line)?, layout))
+                Ok((header_frame(&self.source, layout.first_end, limits.line)?, layout))
             }
         }
     }
@@ -168,11 +165,6 @@ impl LogFile {
             None => error,
         }
     }
-}
-
-/// Read and check the header of a log file, and no more than that needs.
-pub fn read_header(path: &Path) -> Result<Header> {
-    LogFile::open(path)?.header()
 }
 
 /// Generation and encoding of a file whose name does not say them.

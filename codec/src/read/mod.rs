@@ -8,5 +8,5 @@
 mod file;
 mod reader;
 
-pub use file::{Limits, LogFile, RawLines, read_header};
+pub use file::{Limits, LogFile, RawLines};
 pub use reader::{End, LogReader, Row, Torn};

@@ -6,7 +6,7 @@ use crate::at::{At, Place};
 use crate::check::Rule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Envelope, Event};
-use crate::frame::{FrameLayout, scan_frames};
+use crate::frame::FrameLayout;
 use crate::generation::{EndSeed, Rules};
 use crate::header::Header;
 use crate::json::{Js, Tape};
@@ -111,8 +111,7 @@ impl LogReader {
         let (lines, layout) = match log.encoding {
             Encoding::Raw => (raw_lines(source, start, &limits), None),
             Encoding::Zstd => {
-                let first = scan_frames(source, 1)?;
-                (zstd_lines(source, first.complete_end, layout, 2, start, &limits)?, Some(layout))
+                (zstd_lines(source, layout.first_end, layout, 2, start, &limits)?, Some(layout))
             }
         };
         Ok(LogReader {

@@ -76,7 +76,7 @@ fn surface_json(ctx: &mut Ctx, args: &Read, log: &Log, history: &History) -> Res
     document.count_or_null("at", args.at);
     document.array("nodes", history.nodes(), |node, object| {
         object.count("seq", node.seq.0);
-        object.text("type", node.kind.event_type());
+        object.text("type", node.kind.name());
         object.text_or_null("id", message_id(node).as_deref());
         object.counts("replaced", node.replaced.iter().map(|seq| seq.0));
         object.counts("offloadedBy", node.offloaded_by.iter().map(|seq| seq.0));
@@ -94,7 +94,7 @@ fn surface_table(ctx: &mut Ctx, history: &History) -> Result<(), Failure> {
         }
         table.row(vec![
             Cell::right(Role::Dim, node.seq.to_string()),
-            Cell::left(Role::Strong, node.kind.event_type()),
+            Cell::left(Role::Strong, node.kind.name()),
             Cell::left(Role::Plain, message_id(node).unwrap_or_else(|| "(empty)".to_owned())),
             Cell::left(Role::Warn, replaced),
         ]);

@@ -62,6 +62,23 @@ dsh       ✓ read  x                                                1.0 s
 }
 
 #[test]
+fn of_many_calls_inside_a_call_the_first_are_shown_and_the_others_counted() {
+    let mut events = format!("{TURN}tool/call {}\n", r#"{"callId":"a","name":"workflow","arguments":"{}"}"#);
+    for number in 0..203 {
+        let id = format!(r#""rootCallId":"a","subCallId":"{number}""#);
+        for row in [
+            format!("tool/ptc-dispatch-start {{{id},\"name\":\"read\",\"arguments\":{{}}}}\n"),
+            format!("tool/ptc-dispatch {{{id},\"content\":[]}}\n"),
+        ] {
+            events.push_str(&row);
+        }
+    }
+    events += r#"tool/result {"message":{"role":"tool","toolCallId":"a","content":[],"isError":false}}"#;
+    let drawn = draw(false, false, &events);
+    assert!(drawn.contains("\n            │ … 3 items more\n"), "{drawn}");
+}
+
+#[test]
 fn the_end_of_a_log_tells_what_is_open_and_what_waits() {
     check(
         &format!(

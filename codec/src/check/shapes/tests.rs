@@ -199,6 +199,10 @@ impl<'n> Reader<'n> {
     }
 }
 
+const DELIVERY: &str = "session-log-deepseek/delivery-accepted";
+
+const DESCRIPTOR: &str = "subagent/descriptor";
+
 #[test]
 fn tables_are_those_of_the_specification() {
     let names = notation();
@@ -397,7 +401,6 @@ fn rules_x() {
     check("schedule/change", r#"{"version":1,"operation":"dispatch","id":"i"}"#, "012");
     check("schedule/change", r#"{"version":1,"operation":"zz","id":"i"}"#, "");
 
-    const DELIVERY: &str = "session-log-deepseek/delivery-accepted";
     check(DELIVERY, r#"{"sessionId":"s","throughSeq":8}"#, "012");
     check(DELIVERY, r#"{"sessionId":"s","throughSeq":9}"#, "12");
     check(DELIVERY, r#"{"sessionId":"","throughSeq":null}"#, "12");
@@ -409,7 +412,6 @@ fn rules_x() {
     check("session/title", r#"{"title":"t","messageSeqs":[2,1],"source":{"kind":"user"}}"#, "012");
     check("session/title", r#"{"title":"t","messageSeqs":[2,2],"source":{"kind":"user"}}"#, "");
 
-    const DESCRIPTOR: &str = "subagent/descriptor";
     let continuable =
         |rest: &str| format!(r#"{{"mode":"continuable","version":3,"provider":"p","label":"l"{rest}}}"#);
     check(DESCRIPTOR, &continuable(r#","agentProvider":"p","agentModel":"m""#), "012");
