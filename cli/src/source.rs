@@ -290,5 +290,5 @@ fn refused(refusal: Refusal) -> Error {
 /// The current format cannot hold what came out of the steps.
 fn unfit(error: Error) -> Error {
     let (code, at) = (error.code(), error.position().clone());
-    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.kind()) }.at(at)
+    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.into_kind()) }.at(at)
 }

@@ -108,9 +108,9 @@ step refuses, and what V4 cannot hold at the end, is *unsupported*, whatever the
 | `prompt-outside-step` | v2-to-v3 | the system prompt changes while no step is open |
 | `provenance` | v0-to-v1 | malformed provenance of a message |
 | `reference` | v3-to-v4 | malformed reference to an event |
-| `replaced-result` | v0-to-v1 | a replacement that does not begin at a result |
+| `replaced-result` | v0-to-v1 | a replaced result that does not begin at an earlier message |
 | `retired-event` | v0-to-v1 | event type that was given up |
-| `retired-header` | v0-to-v1 | request header of a kind that was given up |
+| `retired-header` | v0-to-v1 | request header for a reason that was given up |
 | `row-gap` | v2-to-v3 | a row without the next seq |
 | `seed-without-marker` | v2-to-v3, v3-to-v4 | seeded header, but no inherited end-seed marker |
 | `source-kind` | v2-to-v3 | message source of an unknown kind |
