@@ -145,9 +145,11 @@ pub(crate) fn without_place(error: &Error) -> String {
 
 /// The command line could not be understood, or asked for help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    // A closed stream leaves nobody to tell.
-    let _ = error.print();
-    ExitCode::from(u8::from(error.use_stderr()) * 2)
+    ExitCode::from(match error.print() {
+        // A closed stream leaves nobody to tell.
+        Err(failed) if !error.use_stderr() && failed.kind() != io::ErrorKind::BrokenPipe => 4,
+        _ => u8::from(error.use_stderr()) * 2,
+    })
 }
 
 /// Tell the failure, if any, and end.

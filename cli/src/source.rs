@@ -123,6 +123,15 @@ impl Log {
     /// Walk over the events, in the form that was asked for, until `see` breaks off.
     pub(crate) fn each<E>(
         &self,
+        see: impl FnMut(&Event<'_>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<Walked, E> {
+        self.each_as(false, see)
+    }
+
+    /// The same; a lenient walk gives the events in front of a fault in the structure of later frames.
+    pub(crate) fn each_as<E>(
+        &self,
+        lenient: bool,
         mut see: impl FnMut(&Event<'_>) -> Result<ControlFlow<()>, E>,
     ) -> Result<Walked, E> {
         let damaged = |error: Error| Ok(Walked { end: None, damage: Some(self.locate(error)) });
@@ -153,7 +162,9 @@ impl Log {
                 Err(RunError::Chain(error)) => damaged(unwind(RunError::Chain(error))),
             };
         }
-        let mut walk = match self.file.read(&Limits::default()) {
+        let limits = Limits::default();
+        let walk = if lenient { self.file.read_to_damage(&limits) } else { self.file.read(&limits) };
+        let mut walk = match walk {
             Ok(walk) => walk,
             Err(error) => return damaged(error),
         };

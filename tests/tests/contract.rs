@@ -93,3 +93,15 @@ fn colours() {
     assert!(has_colour(place.command(&["read", "latest", "--color", "always"]).env("NO_COLOR", "1")));
     assert!(!has_colour(&mut place.command(&["ls", "--color", "never"])));
 }
+
+/// Help that cannot be written is a failure, as any other output is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let place = place(&["v4-thinking"]);
+    for args in [&["--help"][..], &["--version"], &["read", "latest"], &["man"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let status = place.command(args).stdout(full).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(4), "{args:?}");
+    }
+}

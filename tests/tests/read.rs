@@ -167,3 +167,29 @@ fn a_torn_tail_is_a_warning() {
             + &place.told(&["read", "latest", "-q", "--turn", "2"])
     );
 }
+
+/// Frames behind which the file holds no frame are shown by `--lenient` and `--rows`, and by nothing else.
+#[test]
+fn broken_frames() {
+    let place = place(&["v4-multi-turn"]);
+    let mut path = place.home().join("sessions");
+    while path.is_dir() {
+        path = std::fs::read_dir(&path).unwrap().next().unwrap().unwrap().path();
+    }
+    let whole = place.run(&["read", "latest", "--events"]).stdout;
+    let rows = place.run(&["read", "latest", "--rows"]).stdout;
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes.extend_from_slice(b"no frame");
+    std::fs::write(&path, bytes).unwrap();
+    for (args, code, expected) in [
+        (&["--events"][..], 4, &b""[..]),
+        (&["--messages"], 4, b""),
+        (&[], 4, b""),
+        (&["--events", "--lenient"], 0, &whole),
+        (&["--rows"], 4, &rows),
+    ] {
+        let output = place.run(&[&["read", "latest"], args].concat());
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(code), expected), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no Zstandard frame"), "{args:?}");
+    }
+}

@@ -128,7 +128,7 @@ fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
         push(session, Some(&walk.root), work);
     }
     for passed in &walk.passed_over {
-        tracing::debug!(path = %passed.path.display(), why = ?passed.why, "passed over");
+        tracing::debug!(path = %shown(&passed.path), why = ?passed.why, "passed over");
     }
     let strays = walk.passed_over.len() as u64;
     // A root without sessions is none.

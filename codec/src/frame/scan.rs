@@ -1,7 +1,7 @@
 //! The structural scan: which frames a file holds, without decompressing any (`docs/spec/storage.md`, 7.2).
 
 use crate::at::At;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::source::Source;
 
 /// What the scan of a whole file found.
@@ -24,24 +24,34 @@ const WINDOW: usize = 64 << 10;
 /// Scan at most `limit` frames. An end of file inside a frame is a torn frame; anything structurally wrong before
 /// that is an error.
 pub(crate) fn scan_frames(source: &Source, limit: u64) -> Result<FrameLayout> {
+    match scan_to_fault(source, limit) {
+        (layout, None) => Ok(layout),
+        (_, Some(fault)) => Err(fault),
+    }
+}
+
+/// As [`scan_frames`], with the frames that stand before the fault.
+pub(crate) fn scan_to_fault(source: &Source, limit: u64) -> (FrameLayout, Option<Error>) {
     let mut window = Window { source, start: 0, bytes: Vec::new() };
     let mut layout = FrameLayout::default();
     while layout.frames < limit && layout.complete_end < source.len() {
         let frame = layout.frames + 1;
-        let scanned = scan_frame(&mut window, layout.complete_end)
-            .map_err(|(kind, byte)| kind.at(At { frame: Some(frame), byte: Some(byte), ..At::default() }))?;
-        match scanned {
-            Some(end) => {
+        match scan_frame(&mut window, layout.complete_end) {
+            Ok(Some(end)) => {
                 layout.frames = frame;
                 layout.complete_end = end;
                 if frame == 1 {
                     layout.first_end = end;
                 }
             }
-            None => break,
+            Ok(None) => break,
+            Err((kind, byte)) => {
+                let at = At { frame: Some(frame), byte: Some(byte), ..At::default() };
+                return (layout, Some(kind.at(at)));
+            }
         }
     }
-    Ok(layout)
+    (layout, None)
 }
 
 type Fault = (ErrorKind, u64);

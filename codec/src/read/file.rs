@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use crate::at::Place;
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::{Ahead, FrameLayout, RawChunks, TornFrame, ZstdChunks, header_frame, scan_frames};
+use crate::frame::{
+    Ahead, FrameLayout, RawChunks, TornFrame, ZstdChunks, header_frame, scan_frames, scan_to_fault,
+};
 use crate::header::{CwdRule, Header, HeaderFault};
 use crate::home::parse_name;
 use crate::json::{Doc, Js};
@@ -117,22 +119,30 @@ impl LogFile {
 
     /// Begin a walk over the events. The structure of all frames and the header are checked here.
     pub fn read(&self, limits: &Limits) -> Result<LogReader> {
-        LogReader::new(self, *limits).map_err(|e| self.locate(e))
+        LogReader::new(self, *limits, false).map_err(|e| self.locate(e))
     }
 
-    /// Begin a walk over the physical lines, header included, which are not looked at. Ends with the last complete line.
+    /// Begin a walk that a fault in the structure of later frames does not refuse: it ends with that fault, behind the
+    /// events of the frames that stand before it.
+    pub fn read_to_damage(&self, limits: &Limits) -> Result<LogReader> {
+        LogReader::new(self, *limits, true).map_err(|e| self.locate(e))
+    }
+
+    /// Begin a walk over the physical lines, header included, which are not looked at. Ends with the last complete
+    /// line, or with the damage behind it.
     pub fn lines(&self, limits: &Limits) -> Result<RawLines> {
         let open = || {
             let start = Start { line: 1, offset: 0 };
-            let (lines, torn) = match self.encoding {
-                Encoding::Raw => (raw_lines(&self.source, start, limits), None),
+            let (lines, torn, fault) = match self.encoding {
+                Encoding::Raw => (raw_lines(&self.source, start, limits), None, None),
                 Encoding::Zstd => {
-                    let layout = scan_frames(&self.source, u64::MAX)?;
+                    let (layout, fault) = scan_to_fault(&self.source, u64::MAX);
+                    let is_torn = fault.is_none() && layout.complete_end < self.source.len();
                     let lines = zstd_lines(&self.source, 0, layout, 1, start, limits)?;
-                    (lines, (layout.complete_end < self.source.len()).then_some(layout))
+                    (lines, is_torn.then_some(layout), fault)
                 }
             };
-            Ok(RawLines { lines, torn, source: self.source.clone(), limits: *limits })
+            Ok(RawLines { lines, torn, fault, source: self.source.clone(), limits: *limits })
         };
         open().map_err(|e: Error| self.locate(e))
     }
@@ -250,6 +260,8 @@ pub(super) fn torn_lines(
 pub struct RawLines {
     lines: Lines,
     torn: Option<FrameLayout>,
+    /// Damage behind the lines.
+    fault: Option<Error>,
     pub(super) source: Source,
     limits: Limits,
 }
@@ -258,6 +270,9 @@ impl RawLines {
     /// The next line without its line end, and where it begins.
     pub fn next_line(&mut self) -> Result<Option<(&[u8], Place)>> {
         if !self.lines.advance()? {
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
             let Some(layout) = self.torn.take() else { return Ok(None) };
             let start = Start { line: self.lines.next_number(), offset: self.lines.end_offset() };
             self.lines = torn_lines(&self.source, layout, start, &self.limits)?;

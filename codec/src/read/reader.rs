@@ -6,7 +6,7 @@ use crate::at::{At, Place};
 use crate::check::Rule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Envelope, Event};
-use crate::frame::FrameLayout;
+use crate::frame::{FrameLayout, scan_to_fault};
 use crate::generation::{EndSeed, Rules};
 use crate::header::Header;
 use crate::json::{Js, Tape};
@@ -54,6 +54,8 @@ pub struct LogReader {
     lines: Lines,
     /// Zstd: the frames. Taken when the torn frame has been entered.
     layout: Option<FrameLayout>,
+    /// A fault in the structure of the frames behind those of `layout`.
+    fault: Option<Error>,
     in_torn: bool,
     text: String,
     tape: Tape,
@@ -101,17 +103,20 @@ struct Walk {
 }
 
 impl LogReader {
-    pub(super) fn new(log: &LogFile, limits: Limits) -> Result<LogReader> {
+    /// `to_damage`: frames that stand before a fault in the structure are read.
+    pub(super) fn new(log: &LogFile, limits: Limits, to_damage: bool) -> Result<LogReader> {
         let rules = Rules::of(log.generation).ok_or(ErrorKind::Newer { version: log.generation.0 });
-        let (line, layout) = log.header_line(&limits, true)?;
+        let (line, layout) = log.header_line(&limits, !to_damage)?;
         let header = parse_header(&line, log.generation)?;
         let rules = rules?;
         let start = Start { line: 2, offset: line.len() as u64 + 1 };
         let source = &log.source;
-        let (lines, layout) = match log.encoding {
-            Encoding::Raw => (raw_lines(source, start, &limits), None),
+        let (lines, layout, fault) = match log.encoding {
+            Encoding::Raw => (raw_lines(source, start, &limits), None, None),
             Encoding::Zstd => {
-                (zstd_lines(source, layout.first_end, layout, 2, start, &limits)?, Some(layout))
+                let (layout, fault) =
+                    if to_damage { scan_to_fault(source, u64::MAX) } else { (layout, None) };
+                (zstd_lines(source, layout.first_end, layout, 2, start, &limits)?, Some(layout), fault)
             }
         };
         Ok(LogReader {
@@ -125,6 +130,7 @@ impl LogReader {
             walk: Walk { committed: start.offset, ..Walk::default() },
             lines,
             layout,
+            fault,
             in_torn: false,
             text: String::new(),
             tape: Tape::new(),
@@ -272,6 +278,9 @@ impl LogReader {
         }
         if self.lines.has_rest() {
             return Err(ErrorKind::FrameEndsInRow.at_place(self.lines.place()));
+        }
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
         }
         if layout.complete_end == self.source.len() {
             return Ok(false);

@@ -35,14 +35,21 @@ pub(super) fn run(
     if format == Format::Text {
         ctx.page();
     }
-    printer.header(ctx.out(), &log.header, args.as_stored)?;
     let mut lenient = Lenient::new(args, log);
     let out = ctx.out();
-    let mut walked = log.each(|event| {
+    // Not before the walk has begun well: the file may have shrunk meanwhile.
+    let mut has_header = false;
+    let mut walked = log.each_as(args.lenient, |event| {
+        if !std::mem::replace(&mut has_header, true) {
+            printer.header(out, &log.header, args.as_stored)?;
+        }
         lenient.see(event);
         printer.event(out, event)?;
         Ok::<_, Failure>(if printer.is_done() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
+    if !has_header && (args.lenient || walked.damage.is_none()) {
+        printer.header(out, &log.header, args.as_stored)?;
+    }
     if args.lenient {
         lenient.tell(ctx, log, &walked);
         printer.filter.check(printer.events)?;

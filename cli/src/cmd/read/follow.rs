@@ -5,10 +5,10 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use dshlog_codec::Event;
 use dshlog_codec::home::SessionFolder;
+use dshlog_codec::{Class, Error, ErrorKind, Event};
 
 use super::View;
 use super::events::Printer;
@@ -18,6 +18,7 @@ use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::transcript::Transcript;
+use crate::render::units;
 use crate::select::Chosen;
 use crate::source::{Form, Kin, Log};
 use crate::transcript::Fold;
@@ -32,6 +33,8 @@ const SHARE: u32 = 5;
 struct Look {
     path: PathBuf,
     len: u64,
+    /// A tail that is cut and written again may have its old length.
+    modified: Option<SystemTime>,
     identity: Option<(u64, u64)>,
 }
 
@@ -51,7 +54,7 @@ pub(super) fn run(
         let transcript = Transcript::new(&mut *out, layout(ctx, args));
         Sink::Transcript(Box::new(transcript), Box::new(Fold::new(args.full)), filter)
     };
-    let mut follower = Follower { sink, next: 0, begun: false };
+    let mut follower = Follower { sink, next: 0, begun: false, told_lost: false };
     let mut last: Option<Look> = None;
     loop {
         let look = look(&chosen)?;
@@ -80,7 +83,8 @@ fn look(chosen: &Chosen) -> Result<Look, Failure> {
         path.clone_from(&newest.path);
     }
     let metadata = std::fs::metadata(&path).map_err(|e| Failure::io("look at", &path, e))?;
-    Ok(Look { len: metadata.len(), identity: identity(&metadata), path })
+    let modified = metadata.modified().ok();
+    Ok(Look { len: metadata.len(), modified, identity: identity(&metadata), path })
 }
 
 #[cfg(unix)]
@@ -101,7 +105,7 @@ fn tell_change(ctx: &mut Ctx, before: &Look, now: &Look) {
     } else if before.identity != now.identity {
         ctx.warn("another file took the place of this log; going on behind the last seq shown");
     } else if now.len < before.len {
-        ctx.note("a writer cut the torn tail off");
+        ctx.note("the file was cut, as a writer does with a torn tail");
     }
 }
 
@@ -116,6 +120,8 @@ struct Follower<'w> {
     /// The next seq to show.
     next: u64,
     begun: bool,
+    /// Said that events which were shown are gone.
+    told_lost: bool,
 }
 
 impl Follower<'_> {
@@ -123,11 +129,7 @@ impl Follower<'_> {
     fn catch_up(&mut self, ctx: &mut Ctx, args: &Read, chosen: &Chosen) -> Result<(), Failure> {
         let log = match Log::open(chosen, Form::of(args.as_stored), &Arc::<Kin>::default()) {
             Ok(log) => log,
-            Err(error) if !self.begun => return Err(error.into()),
-            Err(error) => {
-                tracing::debug!(%error, "not readable now");
-                return Ok(());
-            }
+            Err(error) => return self.not_now(ctx, error),
         };
         if !std::mem::replace(&mut self.begun, true) {
             log.check_identity()?;
@@ -143,7 +145,32 @@ impl Follower<'_> {
         if let Some(error) = walked.damage {
             ctx.warn(&error);
         }
+        if let Some(end) = walked.end {
+            self.tell_lost(ctx, end.events);
+        }
         self.sink.flush()
+    }
+
+    /// A log that was read before and cannot be read now may come back; one of a newer format will not.
+    fn not_now(&self, ctx: &mut Ctx, error: Error) -> Result<(), Failure> {
+        if !self.begun || error.class() == Class::Unsupported {
+            return Err(error.into());
+        }
+        // Without a header it is being written.
+        if !matches!(error.kind(), ErrorKind::NoHeader) {
+            ctx.warn(error);
+        }
+        Ok(())
+    }
+
+    /// What takes the place of events that were shown is passed over, which must not happen unsaid.
+    fn tell_lost(&mut self, ctx: &mut Ctx, events: u64) {
+        let lost = self.next.saturating_sub(events);
+        if lost > 0 && !self.told_lost {
+            let events = units::count(lost, "event");
+            ctx.warn(format!("the log lost {events} that were shown; going on behind the last seq shown"));
+        }
+        self.told_lost = lost > 0;
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn run(
     };
     if args.lenient {
         let mut lenient = Lenient::new(args, log);
-        let Ok(walked) = log.each(|event| {
+        let Ok(walked) = log.each_as(true, |event| {
             lenient.see(event);
             see(event);
             Ok::<_, Infallible>(ControlFlow::Continue(()))

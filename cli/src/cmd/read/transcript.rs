@@ -40,7 +40,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     if filter.is_only_at() {
         transcript.head(&head)?;
     }
-    let mut walked = log.each(|event| {
+    let mut walked = log.each_as(args.lenient, |event| {
         if event.seq.0 > filter.last() {
             return Ok(ControlFlow::Break(()));
         }
