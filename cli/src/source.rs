@@ -199,7 +199,15 @@ impl Log {
             return Err(damage);
         }
         let end = walked.end.unwrap_or_default();
-        let mut verdict = checker.map(|checker| self.judge(checker, end.cut));
+        let mut verdict = checker.map(|checker| {
+            let verdict = self.judge(checker, end.cut);
+            Verdict {
+                storage: verdict.storage.map(|error| self.locate(error)),
+                behind_unknown: verdict.behind_unknown.map(|error| self.locate(error)),
+                session: verdict.session.map(|error| self.locate(error)),
+                surface: verdict.surface,
+            }
+        });
         if let Some(verdict) = verdict.as_mut().filter(|verdict| verdict.storage.is_none())
             && self.is_current()
         {
@@ -212,13 +220,11 @@ impl Log {
     /// reader calls the log unsupported.
     pub(crate) fn judge(&self, checker: Checker, cut: u64) -> Verdict {
         let verdict = checker.finish(cut);
-        let storage = |error: Error| self.locate(if self.is_migrated() { unfit(&error) } else { error });
-        Verdict {
-            storage: verdict.storage.map(storage),
-            behind_unknown: verdict.behind_unknown.map(storage),
-            session: verdict.session.map(|error| self.locate(error)),
-            surface: verdict.surface,
+        if !self.is_migrated() {
+            return verdict;
         }
+        let (storage, behind_unknown) = (verdict.storage.map(unfit), verdict.behind_unknown.map(unfit));
+        Verdict { storage, behind_unknown, ..verdict }
     }
 
     /// Subagents of this session of which nothing but the header is known, once a walk has looked for them.
@@ -293,7 +299,7 @@ fn refused(refusal: Refusal) -> Error {
 }
 
 /// The current format cannot hold what came out of the steps.
-fn unfit(error: &Error) -> Error {
+fn unfit(error: Error) -> Error {
     let (code, at) = (error.code(), error.position().clone());
-    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.kind()) }.at(at)
+    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.into_kind()) }.at(at)
 }

@@ -76,6 +76,56 @@ fn class(class: Class) -> &'static str {
     }
 }
 
+/// What the crate of the steps refuses; its codes are not known here.
+const STEPS: &str = r"
+## Steps to V4
+
+Logs of V0 to V3 are carried to V4 in steps (`docs/spec/events-v0-v3.md`, `docs/spec/events-v4.md`, section 10). What a
+step refuses, and what V4 cannot hold at the end, is *unsupported*, whatever the class of the same code above.
+
+| code | step | what is wrong |
+|---|---|---|
+| `attempt-across-cut` | v1-to-v2 | the parts of one answer lie on both sides of the seed cut |
+| `block-kind` | v2-to-v3 | a content block of a kind that V3 does not know |
+| `children-unknown` | v3-to-v4 | nobody looked for the subagents of the session |
+| `chunk` | v1-to-v2 | malformed part of an answer |
+| `content-block` | v3-to-v4 | malformed content block |
+| `defer-loading` | v3-to-v4 | `deferLoading` other than true |
+| `delivery` | v2-to-v3, v3-to-v4 | malformed delivery record, or one of another session |
+| `delivery-owner` | v0-to-v1, v1-to-v2 | delivery record of another session |
+| `descriptor-version` | v0-to-v1 | subagent descriptor of an unknown version |
+| `envelope` | v2-to-v3 | malformed envelope |
+| `lost-reference` | v1-to-v2 | a reference to an event that V2 does not keep |
+| `marker-not-at-cut` | v3-to-v4 | the last inherited end-seed marker does not stand at the seed cut |
+| `marker-without-seed` | v2-to-v3, v3-to-v4 | inherited end-seed marker in a log that is not seeded |
+| `message` | v3-to-v4 | malformed message |
+| `message-id` | v2-to-v3 | the id of a message is taken |
+| `message-prefix` | v0-to-v1 | malformed `messagePrefix` of a request header |
+| `message-source` | v3-to-v4 | message without an admissible source |
+| `message-sources` | v1-to-v2 | `sourceEventSeqs` that are not those of the answer |
+| `no-steps` |   | there are no steps from this generation |
+| `payload` | v0-to-v1, v2-to-v3 | malformed payload |
+| `prompt-outside-step` | v2-to-v3 | the system prompt changes while no step is open |
+| `provenance` | v0-to-v1 | malformed provenance of a message |
+| `reference` | v3-to-v4 | malformed reference to an event |
+| `replaced-result` | v0-to-v1 | a replaced result that does not begin at an earlier message |
+| `retired-event` | v0-to-v1 | event type that was given up |
+| `retired-header` | v0-to-v1 | request header for a reason that was given up |
+| `row-gap` | v2-to-v3 | a row without the next seq |
+| `seed-without-marker` | v2-to-v3, v3-to-v4 | seeded header, but no inherited end-seed marker |
+| `source-kind` | v2-to-v3 | message source of an unknown kind |
+| `steering-message` | v0-to-v1 | malformed steering message |
+| `stream` | v2-to-v3 | malformed record of a stream |
+| `subagent-catalog` | v3-to-v4 | malformed child in the catalog |
+| `surface-before-step` | v2-to-v3 | a message before the first step |
+| `tool-message` | v3-to-v4 | malformed result |
+| `turn-in-turn` | v1-to-v2 | a turn begins while another one is open |
+| `turn-reason` | v0-to-v1 | malformed end of a turn |
+| `turn-trigger` | v0-to-v1 | malformed start of a turn |
+| `unknown-event` | all | event type that the generation does not know |
+| `unreadable-row` | all | a row that was made on the way cannot be read again |
+";
+
 fn page() -> String {
     let mut page = String::from(
         "# Codes\n\nEvery fault that `dshlog` names has a code that does not change. The class says what it means for the file:\n\
@@ -103,6 +153,7 @@ fn page() -> String {
             rule.text()
         );
     }
+    page.push_str(STEPS);
     page
 }
 

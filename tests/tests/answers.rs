@@ -16,14 +16,14 @@ fn run(args: &[&str]) -> std::process::Output {
         .expect("the program starts")
 }
 
-/// Events and messages of every log of the current format, byte for byte, and the exit code of every refusal.
+/// Reasons to refuse a log for its place.
+const PLACEMENT: [&str; 3] = ["identity-mismatch", "version-file-mismatch", "version-name-mismatch"];
+
+/// Current events and messages of every log of any generation, byte for byte, and the exit code of every refusal.
 #[test]
 fn events_and_messages() {
     let mut compared = 0;
     for entry in Corpora::all().iter().flat_map(|corpora| &corpora.entries) {
-        if entry.generation != Generation::CURRENT {
-            continue;
-        }
         let log = entry.log.to_str().unwrap();
         let told = format!("{} {log}", entry.case);
         let events = run(&["read", log, "--events", "--format", "jsonl"]);
@@ -48,8 +48,11 @@ fn events_and_messages() {
                 // Bytes that no writer would cut off are damage all the same.
                 assert!(verify == Some(expected) || verify == Some(1), "{told}: verify gave {verify:?}");
             }
-            Status::Refused { class, .. } => {
-                let code = if class == "corrupt" { 4 } else { 3 };
+            Status::Refused { class, reason } => {
+                // Of old logs the official reader calls also those corrupt that do not belong where they lie.
+                let is_misplaced =
+                    entry.generation != Generation::CURRENT && PLACEMENT.contains(&reason.as_str());
+                let code = if class == "corrupt" && !is_misplaced { 4 } else { 3 };
                 assert_eq!(events.status.code(), Some(code), "{told}: {class}");
                 assert!(events.stdout.is_empty(), "{told}: nothing of a refused log is shown");
                 assert_eq!(run(&["verify", log]).status.code(), Some(1), "{told}: verify");
@@ -59,7 +62,7 @@ fn events_and_messages() {
     assert!(compared > 30, "only {compared} logs were compared");
 }
 
-/// Logs of older generations are refused, and shown only as they are stored.
+/// Logs of older generations are shown as they are stored, too.
 #[test]
 fn older_generations() {
     for entry in &Corpora::own().entries {
@@ -67,7 +70,6 @@ fn older_generations() {
             continue;
         }
         let log = entry.log.to_str().unwrap();
-        assert_eq!(run(&["read", log, "--events"]).status.code(), Some(3), "{}", entry.case);
         let stored = run(&["read", log, "--events", "--as-stored"]);
         assert_eq!(
             stored.status.code(),

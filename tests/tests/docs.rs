@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use dshlog_codec::Generation;
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{Corpora, repository};
 use serde_json::Value;
@@ -158,11 +157,9 @@ fn every_member_is_described() {
             printed.run(&place, &["ls", home, "--all", "--long", "--format", "json"]);
         }
         printed.run(&place, &["read", log, "--header", "--long", "--format", "json", "--as-stored"]);
-        if entry.generation == Generation::CURRENT {
-            printed.run(&place, &["read", log, "--events"]);
-            printed.run(&place, &["read", log, "--surface", "--format", "json"]);
-            printed.run(&place, &["read", log, "--messages"]);
-        }
+        printed.run(&place, &["read", log, "--events"]);
+        printed.run(&place, &["read", log, "--surface", "--format", "json"]);
+        printed.run(&place, &["read", log, "--messages"]);
     }
 
     let (output, codes) = (page("docs/output.md"), page("docs/codes.md"));

@@ -25,6 +25,13 @@ fn lists() {
 }
 
 #[test]
+fn older_generations_are_counted() {
+    let place = place(&["v0-0.1.0rc6-commands", "v1-0.1.2rc1-delivery", "v3-fork"]);
+    let told = place.told(&["ls", "--long"]) + &place.told(&["verify"]);
+    assert_snapshot!("ls-older-generations", told);
+}
+
+#[test]
 fn what_is_left_out_is_said() {
     let place = place(&["broken-z-wrong-id", "v4-thinking"]);
     std::fs::write(place.home().join("sessions/stray.txt"), "x").unwrap();

@@ -124,18 +124,38 @@ fn refusals() {
 }
 
 #[test]
-fn older_generations_are_read_as_stored() {
+fn older_generations_are_read_in_either_form() {
     let place = place(&["v3-fork"]);
     let told: String = [
         &["read", "latest"][..],
         &["read", "latest", "--as-stored"],
         &["read", "latest", "--as-stored", "--messages"],
         &["read", "latest", "--header", "--format", "json"],
+        &["read", "latest", "--header", "--format", "json", "--long"],
     ]
     .into_iter()
     .map(|args| place.told(args))
     .collect();
     assert_snapshot!("older-generation", told);
+}
+
+/// A log that no step carries over is refused, shown up to there, or shown as it is stored.
+#[test]
+fn older_generations_without_a_way_to_the_current_one() {
+    let place = place(&["v0-0.1.2a3-appended-schedule-short"]);
+    let told: String = [
+        &["read", "latest", "--events"][..],
+        &["read", "latest", "--messages"],
+        &["read", "latest", "--lenient", "--events", "--format", "text", "--type", "turn/*"],
+        &["read", "latest", "--as-stored", "--events", "--format", "text", "--type", "turn/*"],
+        &["verify"],
+        &["ls", "--long"],
+        &["ls", "--long", "--all", "--format", "json"],
+    ]
+    .into_iter()
+    .map(|args| place.told(args))
+    .collect();
+    assert_snapshot!("older-generation-refused", told);
 }
 
 #[test]
