@@ -108,3 +108,22 @@ fn a_strict_walk_refuses_broken_structure_at_once() {
     assert_eq!(strict.read(&Limits::default()).err().map(|e| e.code()), Some("frame-magic"));
     assert_eq!(read(bytes, Encoding::Zstd), Some((rows(), false)));
 }
+
+/// Who goes on asking behind an error gets nothing, not the rows behind the damage.
+#[test]
+fn behind_an_error_there_is_nothing() {
+    let rows = [
+        r#"{"type":"session","version":4,"id":"s","createdAt":1,"isSeeded":false,"delegationDepth":0}"#,
+        r#"{"type":"plan/mode","seq":0,"time":1,"data":{}}"#,
+        "no JSON",
+        r#"{"type":"turn/end","seq":1,"time":1,"data":{"turn":1}}"#,
+        r#"{"type":"plan/mode","seq":1,"time":1,"data":{}}"#,
+    ];
+    let bytes = rows.iter().flat_map(|row| format!("{row}\n").into_bytes()).collect();
+    let log = LogFile::from_bytes(bytes, Generation::CURRENT, Encoding::Raw);
+    let mut walk = log.read(&Limits::default()).unwrap();
+    assert!(walk.next_event().unwrap().is_some());
+    assert_eq!(walk.next_event().unwrap_err().code(), "row-syntax");
+    assert!(walk.next_event().unwrap().is_none());
+    assert!(walk.end().is_none());
+}

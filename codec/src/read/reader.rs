@@ -64,6 +64,8 @@ pub struct LogReader {
     member: String,
     member_tape: Tape,
     walk: Walk,
+    /// An error was given; behind it there is nothing.
+    refused: bool,
     end: Option<End>,
 }
 
@@ -137,6 +139,7 @@ impl LogReader {
             held: Held::None,
             member: String::new(),
             member_tape: Tape::new(),
+            refused: false,
             end: None,
         })
     }
@@ -164,7 +167,7 @@ impl LogReader {
     /// The next row: an event, or the packed run of events that V0 and V1 write. Nothing at the end of the committed
     /// prefix. Errors as in [`LogReader::next_event`].
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
-        if self.end.is_some() {
+        if self.end.is_some() || self.refused {
             return Ok(None);
         }
         // A run that was handed out whole has no events left.
@@ -172,7 +175,10 @@ impl LogReader {
         match self.advance_row() {
             Ok(false) => Ok(None),
             Ok(true) => self.current_row().map(Some),
-            Err(error) => Err(self.locate(error)),
+            Err(error) => {
+                self.refused = true;
+                Err(self.locate(error))
+            }
         }
     }
 
@@ -180,13 +186,16 @@ impl LogReader {
     ///
     /// An error refuses the log; what was handed out before it is what stands in front of the damage.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>> {
-        if self.end.is_some() {
+        if self.end.is_some() || self.refused {
             return Ok(None);
         }
         match self.advance() {
             Ok(false) => Ok(None),
             Ok(true) => self.current().map(Some),
-            Err(error) => Err(self.locate(error)),
+            Err(error) => {
+                self.refused = true;
+                Err(self.locate(error))
+            }
         }
     }
 
@@ -303,8 +312,11 @@ impl LogReader {
             Err(_) => self.text.push_str(&String::from_utf8_lossy(self.lines.line())),
         }
         if let Err(error) = self.tape.parse(&self.text) {
-            let fault = ErrorKind::RowSyntax(error).at_place(place);
-            self.walk.note(|walk| &mut walk.syntax, fault.at_seq(Seq(self.walk.count)), place);
+            // Only the first counts, and a damaged log can have millions.
+            if self.walk.syntax.is_none() {
+                let fault = ErrorKind::RowSyntax(error).at_place(place).at_seq(Seq(self.walk.count));
+                self.walk.note(|walk| &mut walk.syntax, fault, place);
+            }
             return Ok(false);
         }
         let Some(row) = Js::root(&self.text, &self.tape) else { return Ok(false) };
