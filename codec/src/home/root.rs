@@ -121,7 +121,7 @@ mod tests {
     fn check(home: Option<&str>, root: Option<&str>, vars: &[(&str, &str)], expected: (Option<&str>, &str)) {
         let asked = Asked { home: home.map(Path::new), root: root.map(Path::new) };
         let var = |name: &str| vars.iter().find(|(n, _)| *n == name).map(|(_, value)| OsString::from(value));
-        let found = Home::resolve(asked, Surroundings { var: &var, cwd: Path::new("/work/here") }).unwrap();
+        let found = Home::resolve(asked, Surroundings { var: &var, cwd: Path::new("/srv/here") }).unwrap();
         assert_eq!(
             (found.path.as_deref(), found.root.as_path()),
             (expected.0.map(Path::new), Path::new(expected.1))
@@ -135,7 +135,7 @@ mod tests {
         check(None, None, &[me, ("DSH_HOME", "")], (Some("/home/me/.dsh"), "/home/me/.dsh/sessions"));
         check(None, None, &[me, ("DSH_HOME", " \t")], (Some("/home/me/.dsh"), "/home/me/.dsh/sessions"));
         check(None, None, &[("DSH_HOME", "/d")], (Some("/d"), "/d/sessions"));
-        check(None, None, &[("DSH_HOME", "d/../e")], (Some("/work/here/e"), "/work/here/e/sessions"));
+        check(None, None, &[("DSH_HOME", "d/../e")], (Some("/srv/here/e"), "/srv/here/e/sessions"));
         check(None, None, &[me, ("DSH_HOME", "~")], (Some("/home/me"), "/home/me/sessions"));
         check(None, None, &[me, ("DSH_HOME", "~/x")], (Some("/home/me/x"), "/home/me/x/sessions"));
         check(None, None, &[me, ("DSH_HOME", "~//x")], (Some("/home/me/x"), "/home/me/x/sessions"));
@@ -144,9 +144,9 @@ mod tests {
             None,
             None,
             &[me, ("DSH_HOME", "~you/x")],
-            (Some("/work/here/~you/x"), "/work/here/~you/x/sessions"),
+            (Some("/srv/here/~you/x"), "/srv/here/~you/x/sessions"),
         );
-        check(Some("../h"), None, &[me, ("DSH_HOME", "/d")], (Some("/work/h"), "/work/h/sessions"));
+        check(Some("../h"), None, &[me, ("DSH_HOME", "/d")], (Some("/srv/h"), "/srv/h/sessions"));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
         check(None, None, &[dsh, ("DSH_SESSION_ROOT", "  ")], (Some("/d"), "/d/sessions"));
         // What is typed wins over what is set.
         check(Some("/h"), None, &[dsh, root], (Some("/h"), "/h/sessions"));
-        check(None, Some("s"), &[dsh, root], (None, "/work/here/s"));
+        check(None, Some("s"), &[dsh, root], (None, "/srv/here/s"));
         check(Some("/h"), Some("/s"), &[dsh, root], (Some("/h"), "/s"));
     }
 
