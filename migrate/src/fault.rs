@@ -1,6 +1,7 @@
 //! A rule that an event breaks, before anybody says which step and where.
 
 use dshlog_codec::At;
+use dshlog_codec::check::shapes::{ShapeFault, ShapeFaultKind};
 use dshlog_codec::json::Js;
 
 use crate::edge::{Refusal, RefusalClass};
@@ -52,6 +53,15 @@ pub(crate) fn unsupported<T>(
         pointer: pointer.into(),
         what: what.into(),
     }))
+}
+
+/// What a payload of another shape means for a migration.
+pub(crate) fn shape_fault(fault: ShapeFault) -> Check {
+    match fault.kind {
+        ShapeFaultKind::UnknownType => unsupported("unknown-event", fault.pointer, fault.what),
+        ShapeFaultKind::Unsupported => unsupported("descriptor-version", fault.pointer, fault.what),
+        ShapeFaultKind::Malformed => malformed("payload", fault.pointer, fault.what),
+    }
 }
 
 /// Characters of a value that a refusal shows.

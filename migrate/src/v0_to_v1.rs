@@ -10,13 +10,13 @@
 mod identity;
 mod repair;
 
-use dshlog_codec::check::shapes::{ShapeFault, ShapeFaultKind, check_payload};
+use dshlog_codec::check::shapes::check_payload;
 use dshlog_codec::json::{Js, Tape, Tree};
 use dshlog_codec::pack::PackedRow;
 use dshlog_codec::{Event, Generation, Header, Place};
 
 use crate::edge::{Edge, Out, Refusal};
-use crate::fault::{Check, malformed, shown, unsupported};
+use crate::fault::{Check, malformed, shape_fault, shown, unsupported};
 
 use identity::Identities;
 
@@ -128,15 +128,6 @@ fn check(event: &Event<'_>, session: &Owner) -> Check {
         return malformed("delivery-owner", "/data/sessionId", shown(event.member("sessionId")));
     }
     Ok(())
-}
-
-/// What a payload of another shape means for a migration.
-pub(crate) fn shape_fault(fault: ShapeFault) -> Check {
-    match fault.kind {
-        ShapeFaultKind::UnknownType => unsupported("unknown-event", fault.pointer, fault.what),
-        ShapeFaultKind::Unsupported => unsupported("descriptor-version", fault.pointer, fault.what),
-        ShapeFaultKind::Malformed => malformed("payload", fault.pointer, fault.what),
-    }
 }
 
 /// Whose log it is, for delivery markers.

@@ -16,8 +16,8 @@ use dshlog_codec::pack::{PackedRow, Ranges};
 use dshlog_codec::{At, Event, Generation, Header, Place};
 
 use crate::edge::{Edge, Out, Refusal};
-use crate::fault::{Check, Fault, malformed, shown, unsupported};
-use crate::v0_to_v1::{Owner, shape_fault};
+use crate::fault::{Check, Fault, malformed, shape_fault, shown, unsupported};
+use crate::v0_to_v1::Owner;
 
 use attempt::{Attempt, Coordinate};
 use seq_map::SeqMap;

@@ -1,14 +1,12 @@
 //! What an event of V2 must be to be carried over (`docs/spec/events-v0-v3.md`, section 10.3). This is stricter than
 //! any reader of V2, and stricter than V1 -> V2: only kinds of blocks and sources that V3 can tell apart pass.
 
-use dshlog_codec::check::shapes::{
-    BLOCK, Members, Shape, ShapeFault, ShapeFaultKind, check_payload, check_shape,
-};
+use dshlog_codec::check::shapes::{BLOCK, Members, Shape, check_payload, check_shape};
 use dshlog_codec::json::{Js, JsStr, SAFE_INTEGER};
 use dshlog_codec::pack::Ranges;
 use dshlog_codec::{Event, Generation};
 
-use crate::fault::{Check, malformed, shown, unsupported};
+use crate::fault::{Check, malformed, shape_fault, shown, unsupported};
 
 use super::messages;
 
@@ -22,7 +20,7 @@ pub(super) fn is_surface(event: &Event<'_>) -> bool {
 /// All of it.
 pub(super) fn check(event: &Event<'_>) -> Check {
     check_envelope(event)?;
-    check_payload(event, V2).or_else(refuse_shape)?;
+    check_payload(event, V2).or_else(shape_fault)?;
     check_content(event)?;
     if event.is("assistant/message") || event.is("assistant/attempt") {
         for name in ["turn", "step"] {
@@ -34,14 +32,6 @@ pub(super) fn check(event: &Event<'_>) -> Check {
     }
     messages(event).try_for_each(check_source)?;
     if event.is("tool/result") { check_result(event) } else { Ok(()) }
-}
-
-fn refuse_shape(fault: ShapeFault) -> Check {
-    match fault.kind {
-        ShapeFaultKind::UnknownType => unsupported("unknown-event", fault.pointer, fault.what),
-        ShapeFaultKind::Unsupported => unsupported("payload", fault.pointer, fault.what),
-        ShapeFaultKind::Malformed => malformed("payload", fault.pointer, fault.what),
-    }
 }
 
 fn check_envelope(event: &Event<'_>) -> Check {
@@ -146,7 +136,7 @@ fn check_kind(kind: Option<Js<'_>>) -> Check {
 
 fn check_file(event: &Event<'_>, block: Js<'_>) -> Check {
     if is_kind(block, "file") {
-        check_shape(&FILE, block, event.seq, V2).or_else(refuse_shape)?;
+        check_shape(&FILE, block, event.seq, V2).or_else(shape_fault)?;
     }
     Ok(())
 }
@@ -172,7 +162,7 @@ fn check_stream(event: &Event<'_>) -> Check {
                 return malformed(CODE, pointer(), shown(chunk.get("block")));
             };
             check_kind(block.get("type"))?;
-            check_shape(&BLOCK, block, event.seq, V2).or_else(refuse_shape)?;
+            check_shape(&BLOCK, block, event.seq, V2).or_else(shape_fault)?;
             check_file(event, block)?;
             check_blocks(event, block.get("content").filter(|_| is_kind(block, "tool-result")))?;
         }
