@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
-use dshlog_codec::home::Walk;
+use dshlog_codec::home::{SessionFolder, Walk, Why};
 use dshlog_codec::json::{Js, JsStr, JsString};
 use dshlog_codec::{ErrorKind, Event, Generation, Header, Limits, LogFile};
 
 use crate::run::{Run, RunError};
+use crate::vfs::{Identity, OsFs, Vfs};
 
 /// A direct child of a session: one with `origin` subagent and this session as `parentSession`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Evidence {
     pub children: Vec<Child>,
     /// Children of which nothing but the header is known, and why. They do not stop the parent.
     pub warnings: Vec<Warning>,
+    /// The logs that were read, as they were before that.
+    pub(crate) files: Vec<(PathBuf, Identity)>,
 }
 
 /// A child whose descriptor could not be learned.
@@ -103,13 +106,23 @@ pub fn collect(root: &Path, parent: &JsString, limits: &Limits) -> dshlog_codec:
 #[derive(Debug, Default)]
 pub struct Families {
     by_parent: HashMap<JsString, Vec<(Header, PathBuf)>>,
+    /// The root and its project folders as they were: a new session changes one of them.
+    folders: Vec<(PathBuf, Option<Identity>)>,
+    /// Session folders that have no log yet.
+    without_log: Vec<PathBuf>,
 }
 
 impl Families {
     /// Read the headers below a root, and no more.
     pub fn below(root: &Path) -> dshlog_codec::Result<Families> {
+        // Looked at first, so that what is made meanwhile is noticed later.
+        let mut families = Families { folders: folders(root), ..Families::default() };
         let walk = Walk::new(root)?;
-        let mut families = Families::default();
+        for passed in walk.passed_over {
+            if matches!(passed.why, Why::NoLog) {
+                families.without_log.push(passed.path);
+            }
+        }
         for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
             let Ok(file) = folder.chosen() else { continue };
             let Ok(header) = LogFile::open(&file.path).and_then(|log| log.header()) else { continue };
@@ -120,22 +133,53 @@ impl Families {
         Ok(families)
     }
 
-    /// What is known of the children of one session. Their logs are read now.
+    /// What is known of the children of one session. Their logs are read now, the newest generation of each.
     ///
     /// Fails when a log does not have the header any more that it had.
     pub fn evidence(&self, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
         let mut evidence = Evidence::default();
         for (header, path) in self.by_parent.get(parent).into_iter().flatten() {
-            let log = LogFile::open(path)?;
-            if log.header()? != *header {
+            let path = newest(path)?;
+            let identity = OsFs.identity(&path).map_err(|e| dshlog_codec::Error::io("look at", &path, e))?;
+            let log = LogFile::open(&path)?;
+            // A step may rename a preset.
+            if log.header()?.to_current() != header.to_current() {
                 return Err(
-                    dshlog_codec::Error::from(ErrorKind::Changed).in_file(path, Some(log.generation()))
+                    dshlog_codec::Error::from(ErrorKind::Changed).in_file(&path, Some(log.generation()))
                 );
             }
-            evidence.see(&log, header, path, limits);
+            evidence.see(&log, header, &path, limits);
+            evidence.files.push((path, identity));
         }
         Ok(evidence)
     }
+
+    /// The logs that [`Families::evidence`] would read.
+    pub(crate) fn logs(&self, parent: &JsString) -> dshlog_codec::Result<Vec<PathBuf>> {
+        self.by_parent.get(parent).into_iter().flatten().map(|(_, path)| newest(path)).collect()
+    }
+
+    /// True when a session may have been made since the headers were read.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.folders.iter().any(|(path, before)| OsFs.identity(path).ok() != *before)
+            || self.without_log.iter().any(|path| SessionFolder::read(path).is_ok())
+    }
+}
+
+/// The root and what lies right in it.
+fn folders(root: &Path) -> Vec<(PathBuf, Option<Identity>)> {
+    let look = |path: PathBuf| {
+        let identity = OsFs.identity(&path).ok();
+        (path, identity)
+    };
+    let names = OsFs.names(root).unwrap_or_default();
+    std::iter::once(root.to_owned()).chain(names.iter().map(|name| root.join(name))).map(look).collect()
+}
+
+/// The generation that stands for the session now that `log` belongs to.
+fn newest(log: &Path) -> dshlog_codec::Result<PathBuf> {
+    let folder = SessionFolder::read(log.parent().unwrap_or(Path::new("")))?;
+    Ok(folder.chosen()?.path.clone())
 }
 
 impl Evidence {

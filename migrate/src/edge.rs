@@ -2,7 +2,7 @@
 
 use dshlog_codec::json::Tree;
 use dshlog_codec::pack::PackedRow;
-use dshlog_codec::{At, Event, Generation, Header, Place};
+use dshlog_codec::{At, Error, ErrorKind, Event, Generation, Header, Place};
 
 /// Why a log is not carried over (`docs/spec/events-v0-v3.md`, 1.3).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +27,18 @@ pub enum RefusalClass {
     Malformed,
     /// U: perhaps sound, but there is no lossless way to the target version.
     Unsupported,
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Error {
+        let Refusal { edge, code, what, class, at } = refusal;
+        let finds = match class {
+            RefusalClass::Malformed => "finds it malformed",
+            RefusalClass::Unsupported => "has no way for it",
+        };
+        let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
+        ErrorKind::Migration { code, what: format!("{edge} {finds}: {code}{what}") }.at(*at)
+    }
 }
 
 /// Takes what a step gives out, in order.

@@ -10,6 +10,10 @@ mod chain;
 pub mod children;
 mod edge;
 mod fault;
+mod job;
+mod kin;
+mod problem;
+pub mod publish;
 mod run;
 mod shift;
 #[cfg(test)]
@@ -18,10 +22,14 @@ mod v0_to_v1;
 mod v1_to_v2;
 mod v2_to_v3;
 mod v3_to_v4;
+pub mod vfs;
 
 pub use chain::{Chain, ChainError, Sink};
 pub use edge::{Edge, Out, Refusal, RefusalClass};
-pub use run::{Done, Migrated, Run, RunError, migrate_in_memory};
+pub use job::{Migrator, Outcome, Report, Watch};
+pub use kin::Kin;
+pub use problem::{Problem, Step};
+pub use run::{Done, Migrated, Run, RunError, migrate_in_memory, unfit};
 pub use v0_to_v1::V0ToV1;
 pub use v1_to_v2::{SourceKind, V1ToV2};
 pub use v2_to_v3::V2ToV3;

@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 
 use dshlog_codec::check::{Checker, Verdict};
-use dshlog_codec::{End, Event, Generation, Header, Limits, LogFile, LogReader};
+use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile, LogReader};
 
 use crate::chain::{Chain, ChainError};
 use crate::children::Child;
@@ -21,7 +21,7 @@ use crate::v3_to_v4::V3ToV4;
 pub enum RunError<E = Infallible> {
     /// The log cannot be read at its own generation.
     #[error(transparent)]
-    Read(#[from] dshlog_codec::Error),
+    Read(#[from] Error),
     /// A step refuses it.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -162,6 +162,26 @@ pub fn migrate_in_memory<E>(
     })?;
     let verdict = checker.finish(done.cut);
     Ok(Migrated { header, done, verdict })
+}
+
+/// What the current format says against the result of the steps is no fault of the source: the official reader calls
+/// the log unsupported.
+pub fn unfit(error: Error) -> Error {
+    let (code, at) = (error.code(), error.position().clone());
+    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.into_kind()) }.at(at)
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Error {
+        match error {
+            RunError::Read(error) => error,
+            RunError::Refused(refusal) => refusal.into(),
+            RunError::Chain(error) => {
+                ErrorKind::Migration { code: "no-steps", what: error.to_string() }.at(At::default())
+            }
+            RunError::Receiver(never) => match never {},
+        }
+    }
 }
 
 impl RunError {

@@ -1,0 +1,146 @@
+//! What can go wrong when a log is written.
+
+use std::io;
+use std::path::PathBuf;
+
+use dshlog_codec::Class;
+
+/// A step of a publication, in their order (`docs/spec/storage.md`, 13.2). Each can fail alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Look at the source, and open it.
+    OpenSource,
+    /// Make the temporary file.
+    Create,
+    /// Write header and rows into it.
+    Write,
+    /// Make its content durable.
+    Sync,
+    /// Open it again and compare.
+    ReadBack,
+    /// See whether the source is still what was read.
+    CheckSource,
+    /// Give it the final name, which must be free.
+    Link,
+    /// See whether who has the final name is equal.
+    CheckWinner,
+    /// Make the final name durable.
+    SyncFolder,
+}
+
+impl Step {
+    /// As a verb phrase.
+    pub fn name(self) -> &'static str {
+        match self {
+            Step::OpenSource => "open the old log",
+            Step::Create => "make a temporary file",
+            Step::Write => "write the new log",
+            Step::Sync => "make the new log durable",
+            Step::ReadBack => "read the new log back",
+            Step::CheckSource => "look at the old log again",
+            Step::Link => "give the new log its name",
+            Step::CheckWinner => "look at the log that another process published",
+            Step::SyncFolder => "make the new name durable",
+        }
+    }
+}
+
+/// Why a log was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The log itself stands against it: it cannot be read, a step refuses it, or the target cannot hold it.
+    #[error(transparent)]
+    Log(#[from] dshlog_codec::Error),
+    /// An operating system error.
+    #[error("cannot {}", .step.name())]
+    Io {
+        /// What was tried.
+        step: Step,
+        /// Where.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The temporary file does not hold what was written. It was removed.
+    #[error("what was read back is not what was written: {what}")]
+    ReadBack {
+        /// What differs.
+        what: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The source, or a log that the migration looked at, is not what was read.
+    #[error("another process changed a log that was read")]
+    Changed {
+        /// The log.
+        path: PathBuf,
+    },
+    /// Another process published something else under the name.
+    #[error("the name is taken by other content")]
+    Conflict {
+        /// Who has the name.
+        target: PathBuf,
+        /// The log that was to be carried over.
+        source_log: PathBuf,
+        /// In what they differ.
+        what: &'static str,
+    },
+    /// The file system can give a file its name only in a way that could overwrite another one.
+    #[error("this file system has neither hard links nor a rename that never overwrites")]
+    NotExclusive {
+        /// The folder.
+        path: PathBuf,
+        /// The system's answer to the last try.
+        source: io::Error,
+    },
+}
+
+impl Problem {
+    /// Stable kebab-case name, listed in `docs/codes.md`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Problem::Log(error) => error.code(),
+            Problem::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => "disk-full",
+            Problem::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => "read-only",
+            Problem::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => "no-permission",
+            Problem::Io { .. } => "io",
+            Problem::ReadBack { .. } => "read-back",
+            Problem::Changed { .. } => "changed",
+            Problem::Conflict { .. } => "target-conflict",
+            Problem::NotExclusive { .. } => "not-exclusive",
+        }
+    }
+
+    /// The file or folder that it is about, as far as known.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        match self {
+            Problem::Log(error) => error.position().path.as_deref(),
+            Problem::Io { path, .. }
+            | Problem::ReadBack { path, .. }
+            | Problem::Changed { path }
+            | Problem::Conflict { target: path, .. }
+            | Problem::NotExclusive { path, .. } => Some(path),
+        }
+    }
+
+    /// True when trying once more may do.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Problem::Changed { .. } => true,
+            Problem::Log(error) => matches!(
+                error.kind(),
+                dshlog_codec::ErrorKind::Changed | dshlog_codec::ErrorKind::Shrank { .. }
+            ),
+            _ => false,
+        }
+    }
+
+    /// True when the log stands against it, and not this machine.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Problem::Log(error) => !matches!(error.class(), Class::Io | Class::NotFound | Class::Locked),
+            Problem::Conflict { .. } => true,
+            _ => false,
+        }
+    }
+}

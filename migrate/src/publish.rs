@@ -1,0 +1,414 @@
+//! The one way to write a log (`docs/spec/storage.md`, 13.2).
+//!
+//! A [`Draft`] is a temporary file in the session folder. Finished it is [`Staged`]: durable, to be read back and
+//! judged. Published it has its final name, exclusively: nothing is ever overwritten. Whatever goes wrong before that
+//! removes the temporary file, and a process that dies leaves at most that file, which no reader looks at.
+
+use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dshlog_codec::check::Checker;
+use dshlog_codec::home::file_name;
+use dshlog_codec::source::ReadAt;
+use dshlog_codec::{Encoding, Generation, Header, Limits, LogFile};
+use sha2::{Digest, Sha256};
+
+use crate::problem::{Problem, Step};
+use crate::vfs::{Kind, NewFile, Vfs};
+
+/// Plain text is given to the compressor in pieces of about this size.
+const PIECE: usize = 1 << 20;
+
+/// How often another name is tried for a temporary file.
+const ATTEMPTS: u32 = 16;
+
+/// The level of the official writer.
+const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
+
+/// Where a new log is to lie.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The session folder, which is there.
+    pub folder: PathBuf,
+    /// The generation, which is in the name.
+    pub generation: Generation,
+    /// Raw or zstd, the same as its neighbours.
+    pub encoding: Encoding,
+}
+
+impl Target {
+    /// The final name.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(file_name(self.generation, self.encoding))
+    }
+
+    /// A name as the official writer gives it to a migration that is not done.
+    fn temp_path(&self) -> PathBuf {
+        let suffix = match self.encoding {
+            Encoding::Raw => "jsonl",
+            Encoding::Zstd => "jsonl.zstd",
+        };
+        // Keyed anew by the system for each call: no two writers get the same one but by chance.
+        let token = RandomState::new().hash_one(&self.folder);
+        self.folder.join(format!("session.migration.{token:016x}.{suffix}.tmp"))
+    }
+}
+
+/// The name of a temporary file, which is removed when this is dropped.
+struct Temp<'v> {
+    vfs: &'v dyn Vfs,
+    path: PathBuf,
+    is_gone: bool,
+}
+
+impl Drop for Temp<'_> {
+    fn drop(&mut self) {
+        if !self.is_gone {
+            // Nobody reads a file of this name, so leaving it behind harms nothing.
+            let _ = self.vfs.remove(&self.path);
+        }
+    }
+}
+
+impl Temp<'_> {
+    fn failed(&self, step: Step) -> impl FnOnce(io::Error) -> Problem + use<> {
+        let path = self.path.clone();
+        move |source| Problem::Io { step, path, source }
+    }
+}
+
+/// A log that is being written.
+pub struct Draft<'v> {
+    temp: Temp<'v>,
+    target: Target,
+    frames: Frames,
+    piece: Vec<u8>,
+}
+
+impl<'v> Draft<'v> {
+    /// Make the temporary file and write the header into it, as a frame of its own.
+    pub fn create(vfs: &'v dyn Vfs, target: &Target, header: &Header) -> Result<Self, Problem> {
+        let (path, file) = create_temp(vfs, target)?;
+        let temp = Temp { vfs, path, is_gone: false };
+        let tee = Tee { file, digest: Sha256::new(), len: 0 };
+        let mut frames = Frames { encoding: target.encoding, state: State::Plain(tee) };
+        let mut line = Vec::new();
+        header.print(&mut line);
+        line.push(b'\n');
+        let mut fill = || {
+            frames.write_all(&line)?;
+            frames.state = State::Plain(frames.end_frame()?);
+            Ok(())
+        };
+        fill().map_err(temp.failed(Step::Write))?;
+        Ok(Draft { temp, target: target.clone(), frames, piece: Vec::with_capacity(PIECE * 5 / 4) })
+    }
+
+    /// Append a row. `print` appends it to the buffer, without line end.
+    pub fn row(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> Result<(), Problem> {
+        print(&mut self.piece);
+        self.piece.push(b'\n');
+        if self.piece.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Problem> {
+        self.frames.write_all(&self.piece).map_err(self.temp.failed(Step::Write))?;
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// End the log: all that was written is on the disk now.
+    pub fn finish(mut self) -> Result<Staged<'v>, Problem> {
+        self.flush()?;
+        let Draft { temp, target, mut frames, .. } = self;
+        let mut tee = frames.end_frame().map_err(temp.failed(Step::Write))?;
+        tee.file.sync().map_err(temp.failed(Step::Sync))?;
+        Ok(Staged { temp, target, digest: tee.digest.finalize().into(), len: tee.len })
+    }
+}
+
+fn create_temp(vfs: &dyn Vfs, target: &Target) -> Result<(PathBuf, Box<dyn NewFile>), Problem> {
+    let mut attempt = 1;
+    loop {
+        let path = target.temp_path();
+        match vfs.create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
+            Err(source) => return Err(Problem::Io { step: Step::Create, path, source }),
+        }
+    }
+}
+
+/// The container that plain text goes through: a frame begins with its first byte, so that there are no empty ones.
+struct Frames {
+    encoding: Encoding,
+    state: State,
+}
+
+enum State {
+    /// Between two frames, or without any.
+    Plain(Tee),
+    Frame(zstd::stream::write::Encoder<'static, Tee>),
+    /// A step in between failed.
+    Broken,
+}
+
+impl Frames {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if self.encoding == Encoding::Zstd && matches!(self.state, State::Plain(_)) {
+            let tee = self.end_frame()?;
+            let mut encoder = zstd::stream::write::Encoder::new(tee, LEVEL)?;
+            encoder.include_checksum(true)?;
+            self.state = State::Frame(encoder);
+        }
+        match &mut self.state {
+            State::Plain(tee) => tee.write_all(bytes),
+            State::Frame(encoder) => encoder.write_all(bytes),
+            State::Broken => Err(broken()),
+        }
+    }
+
+    /// Close the frame, if there is one, and give out the file.
+    fn end_frame(&mut self) -> io::Result<Tee> {
+        match std::mem::replace(&mut self.state, State::Broken) {
+            State::Plain(tee) => Ok(tee),
+            State::Frame(encoder) => encoder.finish(),
+            State::Broken => Err(broken()),
+        }
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::other("an earlier write failed")
+}
+
+/// The file, and what was written into it.
+struct Tee {
+    file: Box<dyn NewFile>,
+    digest: Sha256,
+    len: u64,
+}
+
+impl Write for Tee {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.file.write(bytes)?;
+        self.digest.update(&bytes[..n]);
+        self.len += n as u64;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A log that is written and durable, but has no name yet that a reader would look for.
+pub struct Staged<'v> {
+    temp: Temp<'v>,
+    target: Target,
+    digest: [u8; 32],
+    len: u64,
+}
+
+/// What a log must be found to hold.
+#[derive(Clone, Debug)]
+pub struct Expected {
+    /// Its header.
+    pub header: Header,
+    /// Number of events.
+    pub events: u64,
+    /// Number of leading events that were copied from the parent.
+    pub cut: u64,
+}
+
+/// How a log came to its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It has the name.
+    New {
+        /// Its length in bytes.
+        len: u64,
+    },
+    /// Another process had given an equal log that name first.
+    Equal {
+        /// Length in bytes of that one.
+        len: u64,
+    },
+}
+
+impl Staged<'_> {
+    /// Read the file back. Its bytes must be those that were written, and they must make a log on which a session
+    /// opens: whole frames, no tail, every event, every rule, and every recorded stream must amount to its message,
+    /// which nobody asks of a log that is only read.
+    ///
+    /// The error of a log that the current format cannot hold is [`Problem::Log`]; its position is one in the
+    /// temporary file.
+    pub fn read_back(&self, expected: &Expected, limits: &Limits) -> Result<(), Problem> {
+        let bytes = self.temp.vfs.open(&self.temp.path).map_err(self.temp.failed(Step::ReadBack))?;
+        let len = bytes.len().map_err(self.temp.failed(Step::ReadBack))?;
+        let digest = digest(&*bytes, len).map_err(self.temp.failed(Step::ReadBack))?;
+        if (len, digest) != (self.len, self.digest) {
+            return Err(self.differs("other bytes"));
+        }
+        let log = LogFile::from_source(bytes, self.target.generation, self.target.encoding)?;
+        let mut reader = log.read(limits)?;
+        if *reader.header() != expected.header {
+            return Err(self.differs("another header"));
+        }
+        let mut checker = Checker::new(reader.header());
+        let mut streams = None;
+        while let Some(event) = reader.next_event()? {
+            checker.see(&event);
+            if streams.is_none() {
+                streams = dshlog_codec::stream::check_stream(&event).err();
+            }
+        }
+        let end = reader.take_end();
+        if end.dropped_bytes > 0 || end.issue.is_some() || end.torn.is_some() {
+            return Err(self.differs("it has a tail"));
+        }
+        if (end.events, end.cut) != (expected.events, expected.cut) {
+            return Err(self.differs("another number of events"));
+        }
+        let verdict = checker.finish(end.cut);
+        match verdict.storage.or(verdict.session).or(streams) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn differs(&self, what: &str) -> Problem {
+        Problem::ReadBack { what: what.to_owned(), path: self.temp.path.clone() }
+    }
+
+    /// Give the log its name. `source_log` is what it was made from, for the report of a conflict.
+    pub fn publish(mut self, source_log: &Path, limits: &Limits) -> Result<Published, Problem> {
+        let path = self.target.path();
+        match self.name(&path) {
+            Ok(()) => {}
+            Err(Problem::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                return self.check_winner(&path, source_log, limits);
+            }
+            Err(problem) => return Err(problem),
+        }
+        // From here on the log is published, whatever fails.
+        let synced = self.temp.vfs.sync_folder(&self.target.folder);
+        if !self.temp.is_gone {
+            self.temp.is_gone = true;
+            let _ = self.temp.vfs.remove(&self.temp.path);
+        }
+        match synced {
+            Ok(()) => Ok(Published::New { len: self.len }),
+            Err(source) => Err(Problem::Io { step: Step::SyncFolder, path, source }),
+        }
+    }
+
+    /// The final name for the file: a second one, or where that cannot be had the only one, but never one that is taken.
+    fn name(&mut self, path: &Path) -> Result<(), Problem> {
+        let failed = |source| Problem::Io { step: Step::Link, path: path.to_owned(), source };
+        let refused = match self.temp.vfs.link(&self.temp.path, path) {
+            Ok(()) => return Ok(()),
+            Err(e) if has_no_links(&e) => e,
+            Err(e) => return Err(failed(e)),
+        };
+        match self.temp.vfs.rename_new(&self.temp.path, path) {
+            Ok(()) => {
+                self.temp.is_gone = true;
+                Ok(())
+            }
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(failed(e)),
+            Err(e) if e.kind() == io::ErrorKind::Unsupported || e.kind() == io::ErrorKind::InvalidInput => {
+                Err(Problem::NotExclusive { path: self.target.folder.clone(), source: refused })
+            }
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    /// Another process was first. A log with the same text is as good as ours; a longer one was gone on with.
+    fn check_winner(&self, path: &Path, source_log: &Path, limits: &Limits) -> Result<Published, Problem> {
+        let failed = |source| Problem::Io { step: Step::CheckWinner, path: path.to_owned(), source };
+        let conflict = |what| {
+            Err(Problem::Conflict { target: path.to_owned(), source_log: source_log.to_owned(), what })
+        };
+        let vfs = self.temp.vfs;
+        let names = vfs.names(&self.target.folder).map_err(failed)?;
+        if !names.iter().any(|name| Some(name.as_os_str()) == path.file_name()) {
+            return conflict("a name that differs in case");
+        }
+        let entry = vfs.entry(path).map_err(failed)?;
+        if entry.kind != Kind::File {
+            return conflict("no regular file");
+        }
+        let winner = vfs.open(path).map_err(failed)?;
+        if entry.len >= self.len && digest(&*winner, self.len).map_err(failed)? == self.digest {
+            return Ok(Published::Equal { len: entry.len });
+        }
+        // Another compressor makes other bytes of the same text.
+        let ours = vfs.open(&self.temp.path).map_err(self.temp.failed(Step::ReadBack))?;
+        if self.begins_with(winner, ours, limits)? {
+            Ok(Published::Equal { len: entry.len })
+        } else {
+            conflict("other content")
+        }
+    }
+
+    /// True when the lines of `ours` are the first ones of `winner`.
+    fn begins_with(
+        &self,
+        winner: Arc<dyn ReadAt>,
+        ours: Arc<dyn ReadAt>,
+        limits: &Limits,
+    ) -> Result<bool, Problem> {
+        let open = |bytes| LogFile::from_source(bytes, self.target.generation, self.target.encoding);
+        let mut ours = open(ours)?.lines(limits)?;
+        // What cannot be read is not equal.
+        let Ok(mut winner) = open(winner).and_then(|log| log.lines(limits)) else { return Ok(false) };
+        while let Some((line, _)) = ours.next_line()? {
+            match winner.next_line() {
+                Ok(Some((other, _))) if other == line => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where the file lies until it is published.
+    pub fn temp_name(&self) -> Option<&OsStr> {
+        self.temp.path.file_name()
+    }
+}
+
+/// What a file system answers that cannot give a file a second name.
+fn has_no_links(error: &io::Error) -> bool {
+    // Linux says "operation not permitted" for FAT, others "not supported"; a full count of links is none for us.
+    matches!(
+        error.kind(),
+        io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied | io::ErrorKind::TooManyLinks
+    )
+}
+
+/// SHA-256 of the first `len` bytes; of a shorter source the digest of what is there.
+fn digest(bytes: &dyn ReadAt, len: u64) -> io::Result<[u8; 32]> {
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; PIECE];
+    let mut at = 0;
+    while at < len {
+        let want = usize::try_from(len - at).unwrap_or(usize::MAX).min(buffer.len());
+        match bytes.read_at(&mut buffer[..want], at) {
+            Ok(0) => break,
+            Ok(n) => {
+                hasher.update(&buffer[..n]);
+                at += n as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(hasher.finalize().into())
+}
