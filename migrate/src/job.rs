@@ -308,3 +308,6 @@ fn problem(error: RunError<Problem>) -> Problem {
         RunError::Chain(error) => Problem::Log(RunError::Chain(error).into()),
     }
 }
+
+#[cfg(test)]
+mod tests;
