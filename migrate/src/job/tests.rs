@@ -390,3 +390,24 @@ fn a_target_that_is_no_file_is_a_conflict() {
         ])
     );
 }
+
+#[test]
+fn what_javascript_changes_is_counted() {
+    let [(member, mut log), _] = logs();
+    let seq = log.iter().filter(|byte| **byte == b'\n').count() as u64 - 1;
+    let row = format!(
+        "{{\"type\":\"x/odd\",\"seq\":{seq},\"time\":1,\"data\":{{\"a\":[1e999,-0,1.0],\"b\":1,\"b\":2}},\"ignorable\":true}}\n"
+    );
+    log.extend_from_slice(row.as_bytes());
+    let fs = image(BTreeMap::from([(member.path(), log)]));
+    let source = Source::open(&fs, &member).unwrap();
+    let limits = Limits::default();
+    let (done, _) =
+        carry(&fs, &source, &target(&member), &Evidence::default(), &limits, &mut |_| {}, || Ok(())).unwrap();
+    let found: Vec<_> = done.deviations.iter().map(|d| (d.code, d.count, d.first.seq)).collect();
+    let seq = Some(dshlog_codec::Seq(seq));
+    assert_eq!(found, [("number-changed", 2, seq), ("member-dropped", 1, seq)]);
+    let new = fs.seen().remove(&target(&member).path()).unwrap();
+    let new = String::from_utf8(new).unwrap();
+    assert!(new.contains(r#""data":{"a":[null,0,1],"b":2}"#), "not printed as JavaScript does");
+}
