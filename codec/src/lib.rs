@@ -13,6 +13,7 @@ mod line;
 pub mod pack;
 pub mod read;
 pub mod source;
+pub mod stream;
 pub mod types;
 
 pub use at::{At, Place};
