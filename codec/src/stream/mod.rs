@@ -14,7 +14,7 @@ mod text;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::json::{Js, JsStr, JsString};
+use crate::json::{Js, JsStr, JsString, deep_equal};
 use crate::pack::{Chunk, DeltaKind, Fault, Record};
 
 pub use block::{Block, Part};
@@ -362,7 +362,6 @@ fn length(value: Js<'_>) -> Result<Option<usize>, Fault> {
 impl ReplayState<'_> {
     /// True when `stored` is deeply equal to it. A member that is not there is not `null`.
     pub fn equals(&self, stored: Js<'_>) -> bool {
-        use crate::json::deep_equal;
         match self {
             ReplayState::Whole(whole) => deep_equal(*whole, stored),
             // The official code makes a member `response` in any case, and what is stored cannot hold `undefined`.

@@ -157,6 +157,12 @@ stream  | [] | interrupted true | start 0 image
 fn tool_calls_take_the_last_id_and_the_last_name() {
     table(
         r#"
+ok      | [{"type":"tool-call","id":"c","name":"","arguments":"{}"}] | - | call 3 "id":"c","name":0,"argumentsDelta":"{}"
+ok      | [{"type":"tool-call","id":"call-0","name":"","arguments":""}] | - | start 0 tool-call ; text 0 "x"
+content | [{"type":"tool-call","id":"call-0","name":"","arguments":"x"}] | - | start 0 tool-call ; text 0 "x"
+ok      | [{"type":"tool-call","id":"call-1e+21","name":"","arguments":""}] | - | start 1e21 tool-call
+stream  | [] | interrupted true | start {"toString":1} tool-call
+ok      | attempt | - | start {"toString":1} tool-call
 ok      | [CALL] | - | call 3 "id":"c","name":"f","argumentsDelta":"{}"
 ok      | [{"type":"tool-call","id":"c","name":"","arguments":"{}{}"}] | - | {"type":"tool-call-chunks","time0":1,"index":3,"dt":[0],"id":"c","args":["{}","{}"]}
 ok      | [{"type":"tool-call","id":"call-3","name":"","arguments":"{}"}] | - | call 3 "argumentsDelta":"{}"
@@ -204,6 +210,7 @@ ok      | [HE] | - | text 0 "He" ; finish max-tokens ; end 1 CALL
 content | [HE] | - | text 0 "He" ; end 1 CALL ; finish max-tokens ; chunk {"type":"finish","reason":null}
 ok      | [HE,CALL] | - | text 0 "He" ; end 1 CALL ; finish max-tokens ; chunk {"type":"finish","reason":null}
 ok      | [HE] | - | text 0 "He" ; call 1 "id":5,"argumentsDelta":"" ; finish max-tokens
+ok      | [HE,CALL] | - | text 0 "He" ; end 1 CALL ; finish max-tokens ; chunk {"type":"finish"}
 ok      | [HE] | - | text 0 "He" ; finish aborted
 ok      | [HE] | - | text 0 "He" ; finish error
 ok      | [HE] | - | text 0 "He" ; finish zz
@@ -218,6 +225,7 @@ fn the_last_usage_counts() {
         r#"
 ok      | [] | usage {"b":[2.0]} | usage {"a":1} ; usage {"b":[2]}
 usage   | [] | usage {"a":1} | usage {"a":1} ; usage {"b":2}
+usage   | [HE] | usage {"a":1} | text 0 "He"
 usage   | [] | - | usage {"a":1}
 content | [] | usage {"a":1} | text 0 ""
 ok      | [] | - | chunk {"type":"usage"}
@@ -240,6 +248,11 @@ usage   | [] | usage {} | usage {"__proto__":{"a":1}}
 fn the_replay_state_goes_with_the_blocks() {
     table(
         r#"
+ok      | [HE] | - | text 0 "He" ; finish stop {"blocks":true}
+stream  | [HE] | replay 1 | text 0 "He" ; end 1 CALL ; finish max-tokens {"response":1,"blocks":{"length":2}}
+ok      | [HE] | replay {"response":{"b":[],"a":1},"blocks":[{"x":1.0}]} | text 0 "He" ; end 1 CALL ; finish max-tokens {"response":{"a":1,"b":[]},"blocks":[{"x":1},2]}
+replay  | [HE] | replay {"response":1,"blocks":[2]} | text 0 "He" ; end 1 CALL ; finish max-tokens {"response":1,"blocks":[1,2]}
+replay  | [HE] | replay {"response":1,"blocks":[1,2]} | text 0 "He" ; end 1 CALL ; finish max-tokens {"response":1,"blocks":[1,2]}
 ok      | [HE,CALL] | replay {"blocks":[1,2],"response":1} | text 0 "He" ; end 1 CALL ; finish stop {"response":1,"blocks":[1,2]}
 replay  | [HE,CALL] | - | text 0 "He" ; end 1 CALL ; finish stop {"response":1,"blocks":[1,2]}
 ok      | [HE,CALL] | - | text 0 "He" ; end 1 CALL ; finish stop {"response":1,"blocks":[1]}
@@ -410,8 +423,18 @@ fn chunks_give_what_their_records_give() {
 
 #[test]
 fn a_stream_without_an_end_counts_as_stopped() {
-    let finish = Assembler::new().finish();
-    assert_eq!((finish.kind(), finish.failure().is_some()), (Some(JsStr::plain("stop")), false));
+    for (records, kind) in [
+        ("-", Some("stop")),
+        (r#"finish error ; chunk {"type":"finish","reason":null}"#, Some("stop")),
+        (r#"chunk {"type":"finish","reason":7}"#, None),
+    ] {
+        let doc = Doc::parse(stream(records)).unwrap();
+        let mut assembler = Assembler::new();
+        for chunk in expand(doc.root()).unwrap() {
+            assembler.push(chunk.unwrap().1).unwrap();
+        }
+        assert_eq!(assembler.finish().kind(), kind.map(JsStr::plain), "{records}");
+    }
 }
 
 #[test]
