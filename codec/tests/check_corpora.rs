@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use dshlog_codec::check::{Checker, Verdict};
 use dshlog_codec::read::{Limits, LogFile};
+use dshlog_codec::stream::check_stream;
 use dshlog_codec::{Class, Error, Seq};
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ fn check(path: &Path) -> Result<(u64, Verdict), Error> {
     let mut checker = Checker::new(log.header());
     while let Some(event) = log.next_event()? {
         checker.see(&event);
+        // What the real runtime wrote it could also publish.
+        check_stream(&event)?;
     }
     let (events, cut) = log.end().map(|end| (end.events, end.cut)).unwrap();
     Ok((events, checker.finish(cut)))

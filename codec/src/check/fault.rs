@@ -32,10 +32,10 @@ impl RuleFault {
 }
 
 /// What a check says.
-pub(super) type Check<T = ()> = Result<T, RuleFault>;
+pub(crate) type Check<T = ()> = Result<T, RuleFault>;
 
 /// Refuse with a pointer and what stands there.
-pub(super) fn refuse<T>(rule: Rule, pointer: impl Into<String>, detail: impl Into<String>) -> Check<T> {
+pub(crate) fn refuse<T>(rule: Rule, pointer: impl Into<String>, detail: impl Into<String>) -> Check<T> {
     Err(RuleFault { rule, pointer: pointer.into(), detail: detail.into() })
 }
 
@@ -48,7 +48,7 @@ pub(super) fn ensure(good: bool, rule: Rule, pointer: &str, value: Option<Js<'_>
 const SHOWN: usize = 60;
 
 /// A value for an error: its text, shortened.
-pub(super) fn shown(value: Option<Js<'_>>) -> String {
+pub(crate) fn shown(value: Option<Js<'_>>) -> String {
     let Some(value) = value else { return "missing".to_owned() };
     shortened(value.raw())
 }

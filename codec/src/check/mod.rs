@@ -42,6 +42,8 @@ pub use v3::CheckerV3;
 pub use vocabulary::{EventType, is_retired};
 
 use facts::Facts;
+pub(crate) use fault::{refuse, shown};
+
 use fault::shortened;
 use lifecycle::Lifecycle;
 use session::Session;

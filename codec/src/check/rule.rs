@@ -73,6 +73,8 @@ rules! {
     Command, "command", Corrupt, "L-9", "command out of order";
     Delivery, "delivery", Corrupt, "N-1", "malformed delivery record";
     Catalog, "subagent-catalog", Corrupt, "N-2", "malformed or repeated child in the catalog";
+    StreamReplay, "stream-replay", Corrupt, "P-1", "an embedded stream that cannot be replayed";
+    StreamDisagrees, "stream-disagrees", Corrupt, "P-2", "an answer that is not what its embedded stream amounts to";
 }
 
 impl Rule {

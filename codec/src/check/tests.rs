@@ -679,7 +679,7 @@ fn a_fault_says_where_and_what() {
         "message without an admissible source (\"plugin\") [line 5, byte 500, seq 3, at /data/source/kind]"
     );
     let long = Doc::parse(format!("\"{}\"", "é".repeat(100))).unwrap();
-    assert_eq!(fault::shown(Some(long.root())).chars().count(), 61);
+    assert_eq!(shown(Some(long.root())).chars().count(), 61);
 }
 
 #[test]

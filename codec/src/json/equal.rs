@@ -1,12 +1,56 @@
-//! Equality by value, as digests, so that no payload need be kept to compare it later.
+//! Equality by value: of two values at hand, and as digests, so that no payload need be kept to compare it later.
 
 use std::borrow::Cow;
 
 use sha2::{Digest as _, Sha256};
 
+use super::print::unique_members;
 use super::string::JsStr;
 use super::tape::Kind;
 use super::value::Js;
+
+/// True when two values are deeply equal (`docs/spec/events-v4.md`, section 1). The order of members does not count, and
+/// `-0` differs from `0`.
+pub fn deep_equal(a: Js<'_>, b: Js<'_>) -> bool {
+    // A stack of its own, so that deep nesting cannot exhaust the thread's.
+    let mut pending = vec![(a, b)];
+    while let Some((a, b)) = pending.pop() {
+        // One text has one value. Whoever wrote both has mostly spelled them alike.
+        if a.raw() == b.raw() {
+            continue;
+        }
+        let equal = match (a.kind(), b.kind()) {
+            (Kind::Number, Kind::Number) => a.as_f64().map(f64::to_bits) == b.as_f64().map(f64::to_bits),
+            (Kind::String, Kind::String) => a.as_str() == b.as_str(),
+            (Kind::Array, Kind::Array) => {
+                let mut others = b.elements();
+                a.elements().all(|one| others.next().map(|other| pending.push((one, other))).is_some())
+                    && others.next().is_none()
+            }
+            (Kind::Object, Kind::Object) => {
+                let (ones, others) = (sorted_members(a), sorted_members(b));
+                ones.len() == others.len()
+                    && ones.into_iter().zip(others).all(|((one_key, one), (other_key, other))| {
+                        pending.push((one, other));
+                        one_key == other_key
+                    })
+            }
+            // Of the kinds that are left each has one text.
+            _ => false,
+        };
+        if !equal {
+            return false;
+        }
+    }
+    true
+}
+
+fn sorted_members(object: Js<'_>) -> Vec<(Cow<'_, [u8]>, Js<'_>)> {
+    let mut members: Vec<_> =
+        unique_members(object).into_iter().map(|(key, value)| (key.to_wtf8(), value)).collect();
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    members
+}
 
 /// SHA-256 over a canonical form: equal digests mean deeply equal values (`docs/spec/events-v4.md`, section 1).
 pub type Digest = [u8; 32];
@@ -116,6 +160,8 @@ mod tests {
     fn check(a: &str, b: &str, equal: bool) {
         let (x, y) = (Doc::parse(a).unwrap(), Doc::parse(b).unwrap());
         assert_eq!(deep_digest(x.root(), false) == deep_digest(y.root(), false), equal, "{a} {b}");
+        let zeros = [a, b].contains(&"-0");
+        assert_eq!(deep_equal(x.root(), y.root()), equal && !zeros, "{a} {b}");
     }
 
     #[test]
@@ -129,6 +175,13 @@ mod tests {
         check(r#""\u0061""#, r#""a""#, true);
         check("[]", "{}", false);
         check("[\"1\"]", "[1]", false);
+        check(r#"{"a":1,"a":2}"#, r#"{"a":3,"a":2}"#, true);
+        check(r#"[{"a":1,"b":2}]"#, r#"[{"a":1,"c":2}]"#, false);
+        check("[1]", "[1,1]", false);
+        check("[1,1]", "[1]", false);
+        check("true", "false", false);
+        check("null", "false", false);
+        check(r#"{"a":[]}"#, r#"{"a":{}}"#, false);
         let (zero, minus) = (Doc::parse("0").unwrap(), Doc::parse("-0").unwrap());
         assert_ne!(deep_digest(zero.root(), true), deep_digest(minus.root(), true));
     }

@@ -16,7 +16,7 @@ mod tape;
 mod tree;
 mod value;
 
-pub use equal::{Digest, deep_digest, deep_digest_blanking};
+pub use equal::{Digest, deep_digest, deep_digest_blanking, deep_equal};
 pub use loss::Losses;
 pub use number::{SAFE_INTEGER, print_number};
 pub use print::{is_canonical, ordered_members, print, print_str, print_string};

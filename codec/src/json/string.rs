@@ -42,16 +42,23 @@ impl<'a> JsStr<'a> {
             return Cow::Borrowed(self.raw.as_bytes());
         }
         let mut out = Vec::with_capacity(self.raw.len());
+        self.decode_onto(&mut out);
+        Cow::Owned(out)
+    }
+
+    /// Append the string to WTF-8, as [`push_unit`] does.
+    fn decode_onto(self, out: &mut Vec<u8>) {
         let mut rest = self.raw;
-        while let Some(slash) = rest.find('\\') {
+        while self.escaped
+            && let Some(slash) = rest.find('\\')
+        {
             let (plain, escape) = rest.split_at(slash);
             out.extend_from_slice(plain.as_bytes());
             let (unit, len) = escape_unit(escape);
-            push_unit(&mut out, unit);
+            push_unit(out, unit);
             rest = escape.get(len..).unwrap_or("");
         }
         out.extend_from_slice(rest.as_bytes());
-        Cow::Owned(out)
     }
 
     /// An owned copy.
@@ -169,6 +176,11 @@ impl JsString {
         Self(out)
     }
 
+    /// Append a string. The halves of a character that meet at the seam become one.
+    pub fn push(&mut self, text: JsStr<'_>) {
+        text.decode_onto(&mut self.0);
+    }
+
     /// The WTF-8 bytes.
     pub fn as_wtf8(&self) -> &[u8] {
         &self.0
@@ -238,6 +250,16 @@ mod tests {
         assert_eq!(JsStr::new(r"\ud83d\ude00", true), JsStr::plain("\u{1f600}"));
         assert_eq!(JsStr::new(r"\ud83d", true).to_lossy(), "\u{fffd}");
         assert!(JsStr::new(r"\u0074ype", true) == "type");
+    }
+
+    #[test]
+    fn halves_of_a_character_join_at_the_seam() {
+        let mut text = JsString::from("a");
+        for piece in [r"\ud83d", r"\ude00\udc00", "é"] {
+            text.push(JsStr::new(piece, true));
+        }
+        assert_eq!(text.units().collect::<Vec<_>>(), [0x61, 0xd83d, 0xde00, 0xdc00, 0xe9]);
+        assert_eq!(text, JsStr::new(r"a\ud83d\ude00\udc00é", true).to_owned());
     }
 
     #[test]

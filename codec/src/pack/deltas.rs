@@ -55,7 +55,7 @@ impl DeltaKind {
     }
 
     /// Name of the text in the chunk of a single delta.
-    pub(super) fn text_name(self) -> &'static str {
+    pub(crate) fn text_name(self) -> &'static str {
         match self {
             DeltaKind::Text | DeltaKind::Reasoning => "text",
             DeltaKind::ToolCall => "argumentsDelta",
