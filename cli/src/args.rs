@@ -206,6 +206,9 @@ pub(crate) struct Read {
     /// Only what stood after event SEQ, as a transcript, messages or surface
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     pub(crate) at: Option<u64>,
+    /// Read this stored generation of the session, 0 to 4, instead of the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=4), conflicts_with = "follow")]
+    pub(crate) generation: Option<u64>,
     /// Show an old log in the form it is stored in, not in that of V4
     #[arg(long)]
     pub(crate) as_stored: bool,

@@ -4,12 +4,14 @@
 //! reading (`dshlog_codec`), or showing anything.
 //!
 //! One module holds one adjacent step, an [`Edge`]; a [`Chain`] runs the steps in a row over one event at a time;
-//! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told.
+//! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told. [`Overlap`]
+//! compares generations of one session.
 
 mod chain;
 pub mod children;
 mod edge;
 mod fault;
+mod overlap;
 mod run;
 mod shift;
 #[cfg(test)]
@@ -21,6 +23,7 @@ mod v3_to_v4;
 
 pub use chain::{Chain, ChainError, Sink};
 pub use edge::{Edge, Out, Refusal, RefusalClass};
+pub use overlap::{Disagreement, Overlap};
 pub use run::{Done, Migrated, Run, RunError, migrate_in_memory};
 pub use v0_to_v1::V0ToV1;
 pub use v1_to_v2::{SourceKind, V1ToV2};

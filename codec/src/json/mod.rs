@@ -7,6 +7,7 @@
 //! Parsing makes a [`Tape`]: one flat list of nodes over the text, which is not copied. A [`Js`] is a cursor on it.
 //! Nothing here knows what a session is.
 
+mod differ;
 mod equal;
 mod number;
 mod print;
@@ -15,6 +16,7 @@ mod tape;
 mod tree;
 mod value;
 
+pub use differ::{Difference, first_difference};
 pub use equal::{Digest, deep_digest, deep_digest_blanking};
 pub use number::{SAFE_INTEGER, print_number};
 pub use print::{is_canonical, ordered_members, print, print_str, print_string};
