@@ -235,7 +235,7 @@ pub(crate) struct Read {
     after_help = "Forms: text; json and jsonl, one document a log.\n\nExamples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json"
 )]
 pub(crate) struct Verify {
-    /// Logs, folders of sessions, roots or homes [default: the home]
+    /// Logs, or folders of sessions, roots and homes, for all generations in them [default: the home]
     pub(crate) paths: Vec<PathBuf>,
     /// Work on this many logs at once [default: all cores]
     #[arg(long, value_name = "N")]

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use dshlog_codec::json::{Js, Tape, first_difference};
 use dshlog_codec::{At, Event, Generation, Header, Limits, LogFile, LogReader, Place};
 
-use crate::fault::shown;
+use crate::fault::shortened;
 use crate::run::{Run, RunError};
 
 /// A comparison of an older log with a newer one of the same session. Both are walked side by side, so memory is that of
@@ -40,10 +40,10 @@ pub enum Disagreement {
         /// Where in the older file: the line that the event came of, its seq in V4, and the pointer into the row as V4 has
         /// it.
         at: At,
-        /// The value there in the older log, shortened.
-        older: String,
-        /// The value there in the newer log, shortened.
-        newer: String,
+        /// The value there in the older log, shortened; nothing when it has none.
+        older: Option<String>,
+        /// The value there in the newer log.
+        newer: Option<String>,
     },
     /// The older log goes on where the newer one has ended.
     Longer {
@@ -141,6 +141,7 @@ impl Overlap {
         };
         let Some(difference) = first_difference(own, other) else { return false };
         let at = At { pointer: Some(difference.pointer), ..at };
+        let shown = |value: Option<Js<'_>>| value.map(|value| shortened(value.raw()));
         let (older, newer) = (shown(difference.left), shown(difference.right));
         self.found.push(Disagreement::Differs { at, older, newer });
         true
@@ -241,6 +242,7 @@ mod tests {
         let line = |found| match found {
             Disagreement::Differs { at: At { line, seq, pointer, .. }, older, newer } => {
                 let seq = seq.map_or("-".into(), |seq: dshlog_codec::Seq| seq.to_string());
+                let [older, newer] = [older, newer].map(|value| value.unwrap_or("missing".into()));
                 format!("{} {seq} {} {older} {newer}", line.unwrap(), pointer.unwrap())
             }
             Disagreement::Longer { at, events } => {

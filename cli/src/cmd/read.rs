@@ -10,7 +10,7 @@ mod transcript;
 use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, EventType};
-use dshlog_codec::{Class, ErrorKind, Event, Generation, Limits};
+use dshlog_codec::{ErrorKind, Event, Generation, Limits};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
@@ -74,13 +74,15 @@ fn show(
 /// Behind a fault of the newest generation: the older ones. None is taken in its place, since what it lacks would not be
 /// missed.
 fn offer(failure: Failure, older: &[Generation]) -> Failure {
-    let is_lost = matches!(
-        &failure,
-        Failure::Log(error, _) if !matches!(error.class(), Class::Misplaced | Class::Locked)
-    );
-    let Some((newest, rest)) = older.split_first().filter(|_| is_lost) else { return failure };
-    let more: String = rest.iter().map(|generation| format!(", or {}", generation.0)).collect();
-    failure.hint(format!("`--generation {}`{more} reads an older log of this session", newest.0))
+    // The others of its folder would be misplaced with it.
+    let is_lost = matches!(&failure, Failure::Log(error, _)
+        if !matches!(error.kind(), ErrorKind::Identity { .. } | ErrorKind::Locked));
+    if older.is_empty() || !is_lost {
+        return failure;
+    }
+    let switches: Vec<String> =
+        older.iter().map(|generation| format!("`--generation {}`", generation.0)).collect();
+    failure.hint(format!("{} reads an older log of this session", switches.join(" or ")))
 }
 
 /// What of a log is shown.

@@ -222,7 +222,8 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
             report.findings.push(Finding::of(Severity::Error, &error));
         }
     }
-    if let Some(fault) = log.check_as_stored() {
+    // Most of what V3 does not allow, V4 does not allow either.
+    if let Some(fault) = log.check_as_stored().filter(|fault| !report.has(fault)) {
         report.findings.push(Finding::as_stored(&fault, log.generation()));
     }
     if let (Some(overlap), Some(newer)) = (overlap, &work.newer) {

@@ -16,9 +16,9 @@ use crate::exit::{shown, without_place};
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// The official reader refuses the log.
+    /// The official reader refuses the log, or it contradicts another one of its session.
     Error,
-    /// It reads the log, but not all that is in the file.
+    /// It reads the log, but not all that is in the file, or against the rules of the generation that it is stored in.
     Warning,
     /// Nothing is known to be wrong.
     Note,
@@ -72,12 +72,15 @@ impl Finding {
         let (older_name, newer_name) = (name(older), name(newer));
         let (severity, code, message, at) = match found {
             Disagreement::Differs { at, older, newer } => {
-                let message = format!("{older_name}, carried to V4, has {older}; {newer_name} has {newer}");
+                let [older, newer] =
+                    [older, newer].map(|value| value.unwrap_or_else(|| "nothing".to_owned()));
+                let message =
+                    format!("in the form of V4, {older_name} has {older} and {newer_name} has {newer}");
                 (Severity::Error, "generations-differ", message, at)
             }
             Disagreement::Longer { at, events } => {
                 let events = units::count(events, "event");
-                let message = format!("{events} of {older_name} behind the end of {newer_name}");
+                let message = format!("{older_name} goes on for {events} behind the end of {newer_name}");
                 (Severity::Warning, "older-generation-longer", message, at)
             }
         };
@@ -136,6 +139,12 @@ impl Report {
             recovery: None,
             is_unread: false,
         }
+    }
+
+    /// True when this fault of a line was found before, in whatever form of the log.
+    pub(crate) fn has(&self, fault: &Error) -> bool {
+        let line = fault.position().line;
+        self.findings.iter().any(|found| found.code == fault.code() && found.at.line == line)
     }
 
     /// True when nothing is wrong.
