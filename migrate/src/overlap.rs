@@ -220,10 +220,7 @@ mod tests {
         let header = format!(
             r#"{{"type":"session","version":{generation},"id":"s1","createdAt":5,"delegationDepth":0{seed}{header}}}"#
         );
-        let text: String = std::iter::once(header.as_str())
-            .chain(rows.iter().copied())
-            .map(|row| format!("{row}\n"))
-            .collect();
+        let text = [&[header.as_str()], rows, &[""]].concat().join("\n");
         LogFile::from_bytes(text.into_bytes(), Generation(generation), Encoding::Raw)
     }
 
@@ -353,18 +350,21 @@ mod tests {
         check(&[A, B, C, &next], &[A, B, CHILD, &next], &[r#"4 2 /type "todo/write" "subagent/catalog""#]);
     }
 
-    /// Both are carried to V4, where the type of a plugin's event has a prefix.
+    /// Both are carried to V4.
     #[test]
     fn two_old_generations() {
-        const X: &str = r#"{"type":"x","seq":0,"time":10,"data":{"a":1},"ignorable":true}"#;
-        const Y: &str = r#"{"type":"y","seq":1,"time":20,"data":{"b":2},"ignorable":true}"#;
-        let compare = |older: &[&str], newer: &[&str]| {
-            super::tests::compare(&log(2, "", older), &log(3, "", newer), vec![child("k")])
+        const X: &str = r#"{"type":"sandbox/mode","seq":0,"time":10,"data":{"mode":"read-only"}}"#;
+        const Y: &str = r#"{"type":"approval/policy","seq":1,"time":20,"data":{"policy":"ask"}}"#;
+        let both = |older: &[&str], newer: &[&str]| {
+            compare(&log(2, "", older), &log(3, "", newer), vec![child("k")])
         };
-        assert_eq!(compare(&[X], &[X, Y]), [""; 0]);
-        assert_eq!(compare(&[X, Y], &[X]), ["3 1 longer by 1"]);
-        assert_eq!(compare(&[X, Y], &[X, &Y.replace('y', "z")]), [r#"3 1 /type "plugin:y" "plugin:z""#]);
-        let found = super::tests::compare(&log(2, "", &[]), &log(3, r#","cwd":"/w""#, &[]), vec![]);
+        assert_eq!(both(&[X], &[X, Y]), [""; 0]);
+        assert_eq!(both(&[X, Y], &[X]), ["3 1 longer by 1"]);
+        let other = Y.replace("ask", "never");
+        assert_eq!(both(&[X, Y], &[X, &other]), [r#"3 1 /data/policy "ask" "never""#]);
+        // A tail that is dropped is no part of the newer one.
+        assert_eq!(both(&[X, Y], &[X, "damaged"]), ["3 1 longer by 1"]);
+        let found = compare(&log(2, "", &[]), &log(3, r#","cwd":"/w""#, &[]), vec![]);
         assert_eq!(found, [r#"1 - /cwd missing "/w""#]);
     }
 
