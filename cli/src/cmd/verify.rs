@@ -94,7 +94,7 @@ struct Typed<'a> {
 }
 
 impl Typed<'_> {
-    /// The default home.
+    /// Nothing was typed: paths below the default home are shown whole.
     fn nothing() -> Self {
         Typed { typed: Path::new(""), absolute: PathBuf::new() }
     }
