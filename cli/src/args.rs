@@ -206,6 +206,9 @@ pub(crate) struct Read {
     /// Only what stood after event SEQ, as a transcript, messages or surface
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     pub(crate) at: Option<u64>,
+    /// Read this stored generation of the session, 0 to 4, instead of the newest
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=4), conflicts_with = "follow")]
+    pub(crate) generation: Option<u64>,
     /// Show an old log in the form it is stored in, not in that of V4
     #[arg(long)]
     pub(crate) as_stored: bool,
@@ -232,7 +235,7 @@ pub(crate) struct Read {
     after_help = "Forms: text; json and jsonl, one document a log.\n\nExamples:\n  dshlog verify ~/.dsh\n  dshlog verify session.v4.jsonl.zstd --format json"
 )]
 pub(crate) struct Verify {
-    /// Logs, folders of sessions, roots or homes [default: the home]
+    /// Logs, or folders of sessions, roots and homes, for all generations in them [default: the home]
     pub(crate) paths: Vec<PathBuf>,
     /// Work on this many logs at once [default: all cores]
     #[arg(long, value_name = "N")]

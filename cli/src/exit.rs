@@ -31,8 +31,8 @@ pub(crate) enum Failure {
     Refused(Message),
     /// There is no such session.
     NotFound(Message),
-    /// The log.
-    Log(Error),
+    /// The log, and what to do next besides what its error says.
+    Log(Error, Vec<String>),
     /// A stream of this process, or a file that is no log.
     Io {
         /// What was tried, with its object.
@@ -73,8 +73,12 @@ impl Failure {
     /// With one more hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {
-        if let Failure::Usage(message) | Failure::Refused(message) | Failure::NotFound(message) = &mut self {
-            message.hints.push(hint.to_string());
+        match &mut self {
+            Failure::Usage(Message { hints, .. })
+            | Failure::Refused(Message { hints, .. })
+            | Failure::NotFound(Message { hints, .. })
+            | Failure::Log(_, hints) => hints.push(hint.to_string()),
+            Failure::Io { .. } => {}
         }
         self
     }
@@ -88,7 +92,7 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Refused(_) => 3,
             Failure::NotFound(_) | Failure::Io { .. } => 4,
-            Failure::Log(error) => match error.class() {
+            Failure::Log(error, _) => match error.class() {
                 Class::Unsupported | Class::Misplaced | Class::Locked => 3,
                 Class::Corrupt | Class::NotFound | Class::Io | Class::Limit => 4,
             },
@@ -98,7 +102,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::Log(error)
+        Failure::Log(error, Vec::new())
     }
 }
 
@@ -114,7 +118,7 @@ impl fmt::Display for Failure {
             Failure::Usage(message) | Failure::Refused(message) | Failure::NotFound(message) => {
                 f.write_str(&message.text)
             }
-            Failure::Log(error) => write!(f, "{}", Chain(error)),
+            Failure::Log(error, _) => write!(f, "{}", Chain(error)),
             Failure::Io { what, source } => write!(f, "{what}: {source}"),
         }
     }
@@ -165,7 +169,7 @@ pub(crate) fn finish(mut ctx: Ctx, result: Result<Outcome, Failure>) -> ExitCode
             ctx.error(&failure);
             let hints = match &failure {
                 Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) => m.hints.clone(),
-                Failure::Log(error) => hint::for_error(error),
+                Failure::Log(error, more) => [hint::for_error(error), more.clone()].concat(),
                 Failure::Io { .. } => Vec::new(),
             };
             for hint in hints {

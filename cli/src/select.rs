@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use dshlog_codec::Error;
 use dshlog_codec::home::{
     Home, Member, Placement, SelectError, SessionFolder, Target, Walk, absolute, select,
 };
+use dshlog_codec::{Error, Generation, LogFile};
 
 use crate::ctx::Ctx;
 use crate::exit::{Failure, shown};
@@ -18,6 +18,9 @@ pub(crate) struct Chosen {
     pub(crate) path: PathBuf,
     /// Its place below a root, unless it is a stray.
     pub(crate) member: Option<Member>,
+    /// Older generations that were there to choose from, the newest first; none when one was asked for by its number or
+    /// its path.
+    pub(crate) older: Vec<Generation>,
 }
 
 impl Chosen {
@@ -33,8 +36,8 @@ impl Chosen {
 /// Candidates to list before it is enough.
 const LISTED: usize = 12;
 
-/// The log that a name stands for.
-pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
+/// The log that a name stands for: the newest generation of a session, or the one that is asked for.
+pub(crate) fn session(ctx: &mut Ctx, typed: &str, generation: Option<Generation>) -> Result<Chosen, Failure> {
     let cwd = ctx.cwd().to_owned();
     let home = ctx.home();
     // A path needs no home.
@@ -63,7 +66,14 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
             return Err(Failure::not_found(format!("{error}{place}")).hint(hint));
         }
     };
-    let chosen = placed(target.log()?, root, &cwd);
+    let path = match generation {
+        Some(generation) => stored(&target, generation)?,
+        None => target.log()?,
+    };
+    let mut chosen = placed(path, root, &cwd);
+    if generation.is_none() {
+        chosen.older = older(&target);
+    }
     match (&chosen.member, &target) {
         (Some(_), Target::File(_)) => chosen.check_neighbours()?,
         (None, _) => {
@@ -74,6 +84,54 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str) -> Result<Chosen, Failure> {
     Ok(chosen)
 }
 
+/// The log of this generation.
+fn stored(target: &Target, generation: Generation) -> Result<&Path, Failure> {
+    let folder = match target {
+        Target::Folder(folder) => folder,
+        Target::File(path) => {
+            let is = LogFile::open(path)?.generation();
+            if is == generation {
+                return Ok(path);
+            }
+            return Err(Failure::usage(format!("{} is a log of {is}, not of {generation}", shown(path)))
+                .hint("`--generation` chooses among the logs of a session; name its folder or its id"));
+        }
+    };
+    match folder.of_generation(generation) {
+        Some(file) => {
+            folder.check_encodings(file)?;
+            Ok(&file.path)
+        }
+        None => Err(Failure::not_found(format!(
+            "the session has no log of {generation} in {}; there {}",
+            shown(&folder.path),
+            present(folder)
+        ))),
+    }
+}
+
+/// Which generations a folder has, for a sentence: `is V4`, `are V3 and V4`.
+fn present(folder: &SessionFolder) -> String {
+    let mut names: Vec<String> = folder.generations.iter().map(|file| file.generation.to_string()).collect();
+    names.dedup();
+    match names.pop() {
+        Some(last) if names.is_empty() => format!("is {last}"),
+        Some(last) => format!("are {} and {last}", names.join(", ")),
+        None => "is none".to_owned(),
+    }
+}
+
+/// What could be read instead of the newest generation. In a folder with both encodings nothing can.
+fn older(target: &Target) -> Vec<Generation> {
+    let Target::Folder(folder) = target else { return Vec::new() };
+    let newest = folder.newest().map(|file| file.generation);
+    let generations = folder.generations.iter().rev().map(|file| file.generation);
+    generations
+        .filter(|generation| Some(*generation) != newest && *generation <= Generation::CURRENT)
+        .filter(|_| !folder.is_mixed())
+        .collect()
+}
+
 /// A log with its place.
 pub(crate) fn placed(path: &Path, root: Option<&Path>, cwd: &Path) -> Chosen {
     let path = absolute(cwd, path);
@@ -81,7 +139,7 @@ pub(crate) fn placed(path: &Path, root: Option<&Path>, cwd: &Path) -> Chosen {
         Placement::Member(member) => Some(member),
         Placement::Stray => None,
     };
-    Chosen { path, member }
+    Chosen { path, member, older: Vec::new() }
 }
 
 fn shown_name(folder: &Path) -> String {

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dshlog_codec::check::{Checker, Verdict};
+use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::{Member, check_identity};
 use dshlog_codec::json::JsString;
 use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
@@ -214,6 +214,21 @@ impl Log {
             verdict.storage = self.check_identity().err();
         }
         Ok(Checked { end, verdict })
+    }
+
+    /// What the rules of V3 say of a log of V3, once it can be read to its end. The steps to V4 ask less: they, and what
+    /// comes out of them, are what the official reader refuses a log for.
+    pub(crate) fn check_as_stored(&self) -> Option<Error> {
+        if self.generation() != Generation(3) {
+            return None;
+        }
+        let mut walk = self.file.read(&Limits::default()).ok()?;
+        let mut checker = CheckerV3::new(&self.header);
+        while let Some(event) = walk.next_event().ok()? {
+            checker.see(&event);
+        }
+        let verdict = checker.finish(walk.take_end().cut);
+        verdict.storage.map(|error| self.locate(error))
     }
 
     /// What the checker says at the end. A fault of what came out of a migration is none of the source: the official

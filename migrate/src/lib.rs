@@ -4,7 +4,8 @@
 //! reading (`dshlog_codec`), or showing anything.
 //!
 //! One module holds one adjacent step, an [`Edge`]; a [`Chain`] runs the steps in a row over one event at a time;
-//! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told.
+//! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told. [`Overlap`]
+//! compares generations of one session.
 
 mod chain;
 pub mod children;
@@ -13,6 +14,7 @@ mod edge;
 mod fault;
 mod job;
 mod kin;
+mod overlap;
 mod problem;
 pub mod publish;
 mod run;
@@ -30,6 +32,7 @@ pub use deviation::Deviation;
 pub use edge::{Edge, Out, Refusal, RefusalClass};
 pub use job::{Migrator, Outcome, Report, Watch};
 pub use kin::Kin;
+pub use overlap::{Disagreement, Overlap};
 pub use problem::{Problem, Step};
 pub use run::{Done, Migrated, Run, RunError, migrate_in_memory, unfit};
 pub use v0_to_v1::V0ToV1;

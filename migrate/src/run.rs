@@ -39,6 +39,8 @@ pub struct Run {
     reader: LogReader,
     chain: Chain,
     header: Header,
+    /// Handed out so far.
+    events: u64,
     tally: Option<Tally>,
 }
 
@@ -68,7 +70,7 @@ impl Run {
         let source = log.generation();
         let mut chain = Chain::new(source, target, edges(source, target, children))?;
         let header = chain.header(reader.header())?;
-        Ok(Run { reader, chain, header, tally: None })
+        Ok(Run { reader, chain, header, events: 0, tally: None })
     }
 
     /// The header of the target.
@@ -83,6 +85,19 @@ impl Run {
 
     /// All events of the target, in order.
     pub fn each<E>(mut self, mut see: impl FnMut(&Event<'_>) -> Result<(), E>) -> Result<Done, RunError<E>> {
+        loop {
+            if let Some(done) = self.advance(&mut see)? {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Take one more row of the source and hand out the events that come of it: none, one or several. Behind the last row
+    /// come those of the end, with what the run has seen; then the run is over.
+    pub fn advance<E>(
+        &mut self,
+        mut see: impl FnMut(&Event<'_>) -> Result<(), E>,
+    ) -> Result<Option<Done>, RunError<E>> {
         let mut events = 0;
         let mut stopped = None;
         let mut sink = |event: &Event<'_>| {
@@ -92,13 +107,15 @@ impl Run {
                 receiver_stopped(event)
             })
         };
-        let walked = walk(&mut self, &mut sink);
+        let walked = advance(self, &mut sink);
+        self.events += events;
         match (walked, stopped) {
             (_, Some(error)) => Err(RunError::Receiver(error)),
             (Err(error), None) => Err(error.widen()),
-            (Ok((cut, source)), None) => {
-                let deviations = self.tally.map(Tally::finish).unwrap_or_default();
-                Ok(Done { events, cut, source, deviations })
+            (Ok(None), None) => Ok(None),
+            (Ok(Some((cut, source))), None) => {
+                let deviations = self.tally.take().map(Tally::finish).unwrap_or_default();
+                Ok(Some(Done { events: self.events, cut, source, deviations }))
             }
         }
     }
@@ -115,22 +132,24 @@ fn receiver_stopped(event: &Event<'_>) -> Refusal {
     }
 }
 
-fn walk(
+/// One row through the steps; at the end of the source their own end, with the cut in the target.
+fn advance(
     run: &mut Run,
     sink: &mut dyn FnMut(&Event<'_>) -> Result<(), Refusal>,
-) -> Result<(u64, End), RunError> {
+) -> Result<Option<(u64, End)>, RunError> {
     let Run { reader, chain, tally, .. } = run;
     let mut sink = sink;
-    while let Some(row) = reader.next_row()? {
+    if let Some(row) = reader.next_row()? {
         // The members of a packed run are safe integers and text.
         if let (Some(tally), Row::Event(event)) = (tally.as_mut(), &row) {
             tally.see(event);
         }
         chain.row(&row, &mut sink)?;
+        return Ok(None);
     }
     let end = reader.take_end();
     let cut = chain.finish(end.cut, &mut sink)?;
-    Ok((cut, end))
+    Ok(Some((cut, end)))
 }
 
 /// The steps from `source` to `target`, as far as there are such steps.

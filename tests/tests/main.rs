@@ -5,6 +5,7 @@ mod answers;
 mod contract;
 mod docs;
 mod follow;
+mod generations;
 mod ls;
 mod read;
 mod verify;

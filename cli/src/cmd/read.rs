@@ -10,13 +10,13 @@ mod transcript;
 use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, EventType};
-use dshlog_codec::{ErrorKind, Event, Limits};
+use dshlog_codec::{ErrorKind, Event, Generation, Limits};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::units;
-use crate::select;
+use crate::select::{self, Chosen};
 use crate::source::{Checked, Form, Kin, Log, Walked};
 use filter::Filter;
 
@@ -33,7 +33,20 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     if !filter.is_empty() && matches!(view, View::Rows | View::Header) {
         return Err(Failure::usage("`--rows` and `--header` take no filters").hint("`--events` takes them"));
     }
-    let chosen = select::session(ctx, &args.session)?;
+    let chosen = select::session(ctx, &args.session, args.generation.map(Generation))?;
+    let older = chosen.older.clone();
+    show(ctx, args, chosen, view, format, filter).map_err(|failure| offer(failure, &older))
+}
+
+/// Show a log.
+fn show(
+    ctx: &mut Ctx,
+    args: &Read,
+    chosen: Chosen,
+    view: View,
+    format: Format,
+    filter: Filter,
+) -> Result<Outcome, Failure> {
     if view == View::Rows {
         return rows(ctx, &chosen.path);
     }
@@ -56,6 +69,20 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
         View::Messages | View::Surface => state::run(ctx, args, &log, view, format, &filter),
         View::Transcript | View::Rows | View::Header => transcript::run(ctx, args, &log, filter),
     }
+}
+
+/// Behind a fault of the newest generation: the older ones. None is taken in its place, since what it lacks would not be
+/// missed.
+fn offer(failure: Failure, older: &[Generation]) -> Failure {
+    // The others of its folder would be misplaced with it.
+    let is_lost = matches!(&failure, Failure::Log(error, _)
+        if !matches!(error.kind(), ErrorKind::Identity { .. } | ErrorKind::Locked));
+    if older.is_empty() || !is_lost {
+        return failure;
+    }
+    let switches: Vec<String> =
+        older.iter().map(|generation| format!("`--generation {}`", generation.0)).collect();
+    failure.hint(format!("{} reads an older log of this session", switches.join(" or ")))
 }
 
 /// What of a log is shown.

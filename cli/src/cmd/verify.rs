@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
-use dshlog_codec::{Class, Error, ErrorKind};
+use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
+use dshlog_migrate::Overlap;
 
 use crate::args::{Format, Verify};
 use crate::ctx::Ctx;
@@ -23,7 +24,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     let mut unread = 0_u64;
     if args.paths.is_empty() {
         let home = ctx.home()?;
-        below(ctx, &Walk::new(&home.root)?, &mut work);
+        below(ctx, &Walk::new(&home.root)?, &Typed::nothing(), &mut work);
         if work.is_empty() {
             return Err(Failure::not_found(format!("no session logs in {}", shown(&home.root)))
                 .hint("name a log, a folder, or another home"));
@@ -75,10 +76,37 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     })
 }
 
-/// One log to judge: where it lies, or why its folder has none.
+/// One log to judge.
 struct Work {
     chosen: Chosen,
+    /// Its path as it is shown to people.
+    shown: PathBuf,
+    /// Why the official reader refuses its folder.
     refused: Option<Error>,
+    /// The next newer generation of its session, which must tell the same story.
+    newer: Option<PathBuf>,
+}
+
+/// A place on the command line.
+struct Typed<'a> {
+    typed: &'a Path,
+    absolute: PathBuf,
+}
+
+impl Typed<'_> {
+    /// Nothing was typed: paths below the default home are shown whole.
+    fn nothing() -> Self {
+        Typed { typed: Path::new(""), absolute: PathBuf::new() }
+    }
+
+    /// A path below the place, beginning as the place was typed.
+    fn shown(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix(&self.absolute) {
+            Ok(rest) if rest.as_os_str().is_empty() => self.typed.to_owned(),
+            Ok(rest) => self.typed.join(rest),
+            Err(_) => path.to_owned(),
+        }
+    }
 }
 
 /// The logs that a path leads to.
@@ -89,13 +117,14 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
         let home = ctx.home().ok();
         let chosen = select::placed(path, home.as_ref().map(|home| home.root.as_path()), &cwd);
         let refused = chosen.check_neighbours().err();
-        work.push(Work { chosen, refused });
+        work.push(Work { chosen, shown: path.to_owned(), refused, newer: None });
         return Ok(());
     }
     let folder = absolute(&cwd, path);
+    let typed = Typed { typed: path, absolute: folder.clone() };
     match SessionFolder::read(&folder) {
         Ok(session) => {
-            push(&session, None, work);
+            push(&session, None, &typed, work);
             return Ok(());
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
@@ -103,7 +132,7 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
     }
     let walk = Walk::new(&Home::at(&folder).root)?;
     let before = work.len();
-    below(ctx, &walk, work);
+    below(ctx, &walk, &typed, work);
     if work.len() == before {
         // A project folder: sessions lie right in it.
         let mut children: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -113,7 +142,7 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
             .collect();
         children.sort();
         for session in children.iter().filter_map(|child| SessionFolder::read(child).ok()) {
-            push(&session, folder.parent(), work);
+            push(&session, folder.parent(), &typed, work);
         }
     }
     if work.len() == before {
@@ -122,10 +151,10 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
     Ok(())
 }
 
-fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
+fn below(ctx: &mut Ctx, walk: &Walk, typed: &Typed<'_>, work: &mut Vec<Work>) {
     let before = work.len();
     for session in walk.sessions.iter().filter(|session| session.is_listed()) {
-        push(session, Some(&walk.root), work);
+        push(session, Some(&walk.root), typed, work);
     }
     for passed in &walk.passed_over {
         tracing::debug!(path = %shown(&passed.path), why = ?passed.why, "passed over");
@@ -138,20 +167,19 @@ fn below(ctx: &mut Ctx, walk: &Walk, work: &mut Vec<Work>) {
     }
 }
 
-fn push(session: &SessionFolder, root: Option<&Path>, work: &mut Vec<Work>) {
-    let (path, refused) = match session.chosen() {
-        Ok(file) => (file.path.clone(), None),
-        Err(error) => {
-            (session.newest().map_or_else(|| session.path.clone(), |file| file.path.clone()), Some(error))
-        }
-    };
-    work.push(Work { chosen: select::placed(&path, root, Path::new("/")), refused });
+/// Every generation in a session's folder.
+fn push(session: &SessionFolder, root: Option<&Path>, typed: &Typed<'_>, work: &mut Vec<Work>) {
+    work.extend(session.generations.iter().map(|file| Work {
+        chosen: select::placed(&file.path, root, Path::new("/")),
+        shown: typed.shown(&file.path),
+        refused: session.check_encodings(file).err(),
+        newer: session.newer_than(file).map(|newer| newer.path.clone()),
+    }));
 }
 
 /// Every check there is on one log.
 fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
-    let path = &work.chosen.path;
-    let mut report = Report::new(path);
+    let mut report = Report::new(&work.chosen.path, &work.shown);
     if let Some(refused) = &work.refused {
         report.findings.push(Finding::of(Severity::Error, refused));
     }
@@ -168,7 +196,14 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
     if log.header.has_windows_cwd() {
         report.findings.push(Finding::windows_cwd());
     }
-    match log.check(|_| report.events += 1) {
+    let mut overlap = work.newer.as_ref().and_then(|newer| overlap(&log, newer));
+    let checked = log.check(|event| {
+        report.events += 1;
+        if let Some(overlap) = &mut overlap {
+            overlap.see(event);
+        }
+    });
+    match checked {
         Ok(mut checked) => {
             if let Some(verdict) = checked.verdict.take() {
                 let faults = [verdict.storage, verdict.behind_unknown, verdict.session];
@@ -187,7 +222,23 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
             report.findings.push(Finding::of(Severity::Error, &error));
         }
     }
+    // Most of what V3 does not allow, V4 does not allow either.
+    if let Some(fault) = log.check_as_stored().filter(|fault| !report.has(fault)) {
+        report.findings.push(Finding::as_stored(&fault, log.generation()));
+    }
+    if let (Some(overlap), Some(newer)) = (overlap, &work.newer) {
+        let found = overlap.finish();
+        report
+            .findings
+            .extend(found.into_iter().map(|found| Finding::overlap(found, &work.chosen.path, newer)));
+    }
     report
+}
+
+/// The comparison with a newer log; nothing when that one cannot be read, which its own report says.
+fn overlap(log: &Log, newer: &Path) -> Option<Overlap> {
+    let newer = LogFile::open(newer).ok()?;
+    Overlap::open(&log.header, &newer, &Limits::default()).ok()
 }
 
 fn is_unread(error: &Error) -> bool {

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use dshlog_codec::{At, End, Error, Torn};
+use dshlog_codec::{At, End, Error, Generation, Torn};
+use dshlog_migrate::Disagreement;
 
 use super::json::Object;
 use super::page::{Fold, Line, Page};
@@ -15,9 +16,9 @@ use crate::exit::{shown, without_place};
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// The official reader refuses the log.
+    /// The official reader refuses the log, or it contradicts another one of its session.
     Error,
-    /// It reads the log, but not all that is in the file.
+    /// It reads the log, but not all that is in the file, or against the rules of the generation that it is stored in.
     Warning,
     /// Nothing is known to be wrong.
     Note,
@@ -48,12 +49,42 @@ pub(crate) struct Finding {
     code: &'static str,
     message: String,
     at: At,
+    /// The other log, where two generations of a session were compared.
+    newer: Option<PathBuf>,
 }
 
 impl Finding {
     /// A fault of the log.
     pub(crate) fn of(severity: Severity, error: &Error) -> Self {
-        Finding { severity, code: error.code(), message: without_place(error), at: error.position().clone() }
+        let (message, at) = (without_place(error), error.position().clone());
+        Finding { severity, code: error.code(), message, at, newer: None }
+    }
+
+    /// A fault by the rules of the generation that a log is stored in, which the official reader of today does not apply.
+    pub(crate) fn as_stored(error: &Error, stored: Generation) -> Self {
+        let message = format!("by the rules of {stored}: {}", without_place(error));
+        Finding { message, ..Finding::of(Severity::Warning, error) }
+    }
+
+    /// What two generations of a session do not agree on.
+    pub(crate) fn overlap(found: Disagreement, older: &Path, newer: &Path) -> Self {
+        let name = |path: &Path| shown(Path::new(path.file_name().unwrap_or_default()));
+        let (older_name, newer_name) = (name(older), name(newer));
+        let (severity, code, message, at) = match found {
+            Disagreement::Differs { at, older, newer } => {
+                let [older, newer] =
+                    [older, newer].map(|value| value.unwrap_or_else(|| "nothing".to_owned()));
+                let message =
+                    format!("in the form of V4, {older_name} has {older} and {newer_name} has {newer}");
+                (Severity::Error, "generations-differ", message, at)
+            }
+            Disagreement::Longer { at, events } => {
+                let events = units::count(events, "event");
+                let message = format!("{older_name} goes on for {events} behind the end of {newer_name}");
+                (Severity::Warning, "older-generation-longer", message, at)
+            }
+        };
+        Finding { severity, code, message, at, newer: Some(newer.to_owned()) }
     }
 
     /// A tail that was not written to its end.
@@ -63,7 +94,7 @@ impl Finding {
             message = format!("{message} ({})", issue.kind());
         }
         let at = end.issue.as_ref().map_or_else(At::default, |issue| issue.position().clone());
-        Finding { severity: Severity::Warning, code: "torn-tail", message, at }
+        Finding { severity: Severity::Warning, code: "torn-tail", message, at, newer: None }
     }
 
     /// A working directory that the official reader on POSIX does not take for absolute.
@@ -73,6 +104,7 @@ impl Finding {
             code: "windows-cwd",
             message: "`cwd` is a Windows path; dsh on another system refuses this log".to_owned(),
             at: At::default(),
+            newer: None,
         }
     }
 }
@@ -81,6 +113,8 @@ impl Finding {
 #[derive(Clone, Debug)]
 pub(crate) struct Report {
     path: PathBuf,
+    /// The path for people, beginning as they typed it.
+    shown: PathBuf,
     /// From name or content.
     pub(crate) stored_version: Option<u64>,
     /// Events before the first damage, in the form of V4.
@@ -95,15 +129,22 @@ pub(crate) struct Report {
 
 impl Report {
     /// Nothing known yet.
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path, shown: &Path) -> Self {
         Report {
             path: path.to_owned(),
+            shown: shown.to_owned(),
             stored_version: None,
             events: 0,
             findings: Vec::new(),
             recovery: None,
             is_unread: false,
         }
+    }
+
+    /// True when this fault of a line was found before, in whatever form of the log.
+    pub(crate) fn has(&self, fault: &Error) -> bool {
+        let line = fault.position().line;
+        self.findings.iter().any(|found| found.code == fault.code() && found.at.line == line)
     }
 
     /// True when nothing is wrong.
@@ -114,17 +155,19 @@ impl Report {
 
 /// One line, and one a finding below it.
 pub(crate) fn text(report: &Report, out: &mut dyn Write, width: usize, color: bool) -> io::Result<()> {
-    let mut worst = report.findings.iter().map(|finding| finding.severity);
-    let (mark, role) = if report.is_ok() {
-        ("ok    ", Role::Good)
-    } else if worst.any(|severity| severity == Severity::Error) {
+    let has = |severity| report.findings.iter().any(|finding| finding.severity == severity);
+    let (mark, role) = if has(Severity::Error) {
         ("bad   ", Role::Bad)
-    } else {
+    } else if report.recovery.is_some() {
         ("torn  ", Role::Warn)
+    } else if has(Severity::Warning) {
+        ("warn  ", Role::Warn)
+    } else {
+        ("ok    ", Role::Good)
     };
     let version = report.stored_version.map(|version| format!("V{version}, ")).unwrap_or_default();
     let facts = format!("  {version}{}", units::count(report.events, "event"));
-    let line = Line::of(role, mark).with(Role::Plain, &shown(&report.path)).with(Role::Dim, &facts);
+    let line = Line::of(role, mark).with(Role::Plain, &shown(&report.shown)).with(Role::Dim, &facts);
     // One line a log, whatever the width: it is for `grep`, too.
     Page::new(out, line.width(), color, false).line(line)?;
     let mut page = Page::new(out, width, color, false);
@@ -158,6 +201,9 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         object.text("severity", finding.severity.name());
         object.text("code", finding.code);
         object.text("message", &finding.message);
+        if let Some(newer) = &finding.newer {
+            object.path("newer", Some(newer));
+        }
         object.object("at", |at| {
             at.count_or_null("frame", finding.at.frame);
             at.count_or_null("line", finding.at.line);

@@ -269,6 +269,16 @@ impl SessionFolder {
         self.generations.last()
     }
 
+    /// The log of this generation. Of two encodings, the compressed one.
+    pub fn of_generation(&self, generation: Generation) -> Option<&GenerationFile> {
+        self.generations.iter().rev().find(|file| file.generation == generation)
+    }
+
+    /// The next newer log in the encoding of `file`, one of the generations: what was made of it, or of a log between.
+    pub fn newer_than(&self, file: &GenerationFile) -> Option<&GenerationFile> {
+        self.generations.iter().find(|g| g.generation > file.generation && g.encoding == file.encoding)
+    }
+
     /// The generation that stands for the session: the newest one. A damaged one hides the older ones.
     ///
     /// Refuses a folder with both encodings, as the official reader does: nothing says which one was written last.
@@ -481,7 +491,31 @@ mod tests {
         assert!(matches!(error.kind(), ErrorKind::MixedEncodings { other } if other == "session.v3.jsonl"));
         assert_eq!(error.position().path, Some(tree.at("p/a/session.v4.jsonl.zstd")));
         assert!(a.is_mixed() && !b.is_mixed());
+        let [old, new] = a.generations.as_slice() else { panic!("two logs") };
+        assert_eq!((a.newer_than(old), a.newer_than(new)), (None, None));
         assert_eq!(b.chosen().unwrap().path, tree.at("p/b/session.v4.jsonl"));
+    }
+
+    #[test]
+    fn generations_of_one_session() {
+        let tree = Tree::new(&[
+            "p/a/session.jsonl",
+            "p/a/session.v3.jsonl",
+            "p/a/session.v3.jsonl.zstd",
+            "p/a/session.v10.jsonl",
+        ]);
+        let folder = SessionFolder::read(&tree.at("p/a")).unwrap();
+        let name = |file: Option<&GenerationFile>| file.map(|file| text(&file.path, &tree));
+        for (generation, this, newer) in [
+            (0, Some("p/a/session.jsonl"), Some("p/a/session.v3.jsonl")),
+            (3, Some("p/a/session.v3.jsonl.zstd"), None),
+            (4, None, None),
+            (10, Some("p/a/session.v10.jsonl"), None),
+        ] {
+            let found = folder.of_generation(Generation(generation));
+            assert_eq!(name(found).as_deref(), this, "V{generation}");
+            assert_eq!(name(found.and_then(|f| folder.newer_than(f))).as_deref(), newer, "V{generation}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! Parsing makes a [`Tape`]: one flat list of nodes over the text, which is not copied. A [`Js`] is a cursor on it.
 //! Nothing here knows what a session is.
 
+mod differ;
 mod equal;
 mod loss;
 mod number;
@@ -16,6 +17,7 @@ mod tape;
 mod tree;
 mod value;
 
+pub use differ::{Difference, first_difference};
 pub use equal::{Digest, deep_digest, deep_digest_blanking, deep_equal};
 pub use loss::Losses;
 pub use number::{SAFE_INTEGER, print_number};
