@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dshlog_codec::check::Checker;
-use dshlog_codec::home::{Member, SessionFolder, WriteLock, check_identity};
+use dshlog_codec::home::{EntryKind, GenerationFile, Member, SessionFolder, WriteLock, check_identity};
 use dshlog_codec::json::JsString;
 use dshlog_codec::source::ReadAt;
 use dshlog_codec::{ErrorKind, Generation, Header, Limits, LogFile};
@@ -31,6 +31,32 @@ pub struct Report {
     pub outcome: Outcome,
     /// Subagents of which nothing but the header is known.
     pub warnings: Vec<Warning>,
+}
+
+impl Report {
+    /// The report of a session that is in the current format, by what a walk saw of its folder; nothing for any other
+    /// one, and where only a closer look tells.
+    pub fn of_current(folder: &SessionFolder) -> Option<Report> {
+        let file = folder.chosen().ok()?;
+        let is_current = file.generation == Generation::CURRENT && file.kind == EntryKind::File;
+        is_current.then(|| Report {
+            session: folder.id.clone(),
+            from: Some(file.generation),
+            source_len: file.len,
+            ..Report::new(&folder.path)
+        })
+    }
+
+    fn new(folder: &Path) -> Report {
+        Report {
+            session: None,
+            folder: folder.to_owned(),
+            from: None,
+            source_len: 0,
+            outcome: Outcome::Current,
+            warnings: Vec::new(),
+        }
+    }
 }
 
 /// What came of one session.
@@ -104,14 +130,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(migrator: &'a Migrator<'a>, root: &'a Path, folder: &'a Path) -> Self {
-        let report = Report {
-            session: None,
-            folder: folder.to_owned(),
-            from: None,
-            source_len: 0,
-            outcome: Outcome::Current,
-            warnings: Vec::new(),
-        };
+        let report = Report::new(folder);
         Job { migrator, root, folder, report }
     }
 
@@ -147,6 +166,7 @@ impl<'a> Job<'a> {
                 .in_file(&file.path, Some(file.generation))
                 .into());
         }
+        check_name(&folder, file)?;
         Ok(Member {
             root: self.root.to_owned(),
             project: folder.project.clone(),
@@ -195,6 +215,26 @@ impl<'a> Job<'a> {
     }
 }
 
+/// Refuse the name of the current format where it is no log's: a folder, a link to nothing.
+fn check_name(folder: &SessionFolder, newest: &GenerationFile) -> Result<(), Problem> {
+    if newest.generation != Generation::CURRENT || newest.kind == EntryKind::File {
+        return Ok(());
+    }
+    let path = newest.path.clone();
+    match folder.generations.iter().rfind(|file| file.generation != newest.generation) {
+        Some(old) => Err(Problem::Conflict {
+            target: path,
+            source_log: old.path.clone(),
+            what: "no regular file",
+        }),
+        None => Err(Problem::Io { step: Step::OpenSource, path, source: not_a_file() }),
+    }
+}
+
+fn not_a_file() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file")
+}
+
 /// The log that is carried over, as it was when it was opened.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -213,8 +253,7 @@ impl Source {
         let identity = vfs.identity(path).map_err(failed)?;
         // Opening a pipe would wait for a writer.
         if identity.kind != Kind::File {
-            let reason = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(failed(reason));
+            return Err(failed(not_a_file()));
         }
         let bytes: Arc<dyn ReadAt> = vfs.open(path).map_err(failed)?;
         let in_file = |error: dshlog_codec::Error| error.in_file(path, Some(member.generation));
