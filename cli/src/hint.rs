@@ -62,9 +62,7 @@ pub(crate) fn for_problem(problem: &Problem, folder: &Path) -> (&'static str, Ve
         }
         "read-only" => "migrate a copy on a file system that can be written to".to_owned(),
         "no-permission" => format!("start it as a user who may write in {}", shown(folder)),
-        "not-exclusive" => {
-            "migrate a copy on another file system, and move the new logs back".to_owned()
-        }
+        "not-exclusive" => "migrate a copy on another file system, and move the new logs back".to_owned(),
         "target-conflict" => format!("see what {log} is; moved out of the folder, it is in nobody's way"),
         "read-back" => "start again; when it stays so, doubt the disk, or report it with the log".to_owned(),
         "changed" | "shrank" => "a writer is at work; start again when it has ended".to_owned(),

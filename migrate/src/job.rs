@@ -166,7 +166,12 @@ impl<'a> Job<'a> {
                 .in_file(&file.path, Some(file.generation))
                 .into());
         }
-        check_name(&folder, file)?;
+        if let Some(old) = check_name(&folder, file)? {
+            self.report.from = Some(old.generation);
+            self.report.source_len = old.len;
+            let (target, source_log) = (file.path.clone(), old.path.clone());
+            return Err(Problem::Conflict { target, source_log, what: "no regular file" });
+        }
         Ok(Member {
             root: self.root.to_owned(),
             project: folder.project.clone(),
@@ -215,20 +220,18 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Refuse the name of the current format where it is no log's: a folder, a link to nothing.
-fn check_name(folder: &SessionFolder, newest: &GenerationFile) -> Result<(), Problem> {
+/// The log that the name of the current format is in the way of, when no log has that name but a folder or a link to
+/// nothing.
+fn check_name<'f>(
+    folder: &'f SessionFolder,
+    newest: &GenerationFile,
+) -> Result<Option<&'f GenerationFile>, Problem> {
     if newest.generation != Generation::CURRENT || newest.kind == EntryKind::File {
-        return Ok(());
+        return Ok(None);
     }
-    let path = newest.path.clone();
-    match folder.generations.iter().rfind(|file| file.generation != newest.generation) {
-        Some(old) => Err(Problem::Conflict {
-            target: path,
-            source_log: old.path.clone(),
-            what: "no regular file",
-        }),
-        None => Err(Problem::Io { step: Step::OpenSource, path, source: not_a_file() }),
-    }
+    let old = folder.generations.iter().rfind(|file| file.generation != newest.generation);
+    let nothing = || Problem::Io { step: Step::OpenSource, path: newest.path.clone(), source: not_a_file() };
+    old.map(Some).ok_or_else(nothing)
 }
 
 fn not_a_file() -> std::io::Error {

@@ -127,10 +127,7 @@ impl Problem {
     pub fn is_passing(&self) -> bool {
         match self {
             Problem::Changed { .. } => true,
-            Problem::Log(error) => matches!(
-                error.kind(),
-                ErrorKind::Changed | ErrorKind::Shrank { .. }
-            ),
+            Problem::Log(error) => matches!(error.kind(), ErrorKind::Changed | ErrorKind::Shrank { .. }),
             _ => false,
         }
     }

@@ -6,6 +6,7 @@ mod contract;
 mod docs;
 mod follow;
 mod ls;
+mod migrate;
 mod read;
 mod verify;
 

@@ -97,13 +97,16 @@ fn every(ctx: &mut Ctx) -> Result<(Vec<Work>, Outcome), Failure> {
             .hint("`--home` or `--root` names another place"));
     }
     let (listed, links): (Vec<_>, Vec<_>) = walk.sessions.into_iter().partition(SessionFolder::is_listed);
-    let strays = (walk.passed_over.len() + links.len()) as u64;
+    let strays = walk.passed_over.len() as u64;
     if strays > 0 {
         let is = if strays == 1 { "is" } else { "are" };
         ctx.note(format!(
-            "passed over {} that {is} no session of this root; `dshlog ls --all` says which",
+            "passed over {} that {is} no session; `dshlog ls --all` says which",
             units::count(strays, "thing")
         ));
+    }
+    for link in links {
+        ctx.note(format!("passed over {}, which is a link; named, it is migrated", shown(&link.path)));
     }
     if listed.is_empty() {
         ctx.note(format!("no sessions in {}", shown(&walk.root)));

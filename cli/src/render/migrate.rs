@@ -234,8 +234,9 @@ impl Rows {
             let text = super::text::clip(&visible(text), columns).into_owned();
             format!("{text}{}  ", " ".repeat(columns.saturating_sub(width(&text))))
         };
-        let right =
-            |text: &str, columns: usize| format!("{}{text}  ", " ".repeat(columns.saturating_sub(width(text))));
+        let right = |text: &str, columns: usize| {
+            format!("{}{text}  ", " ".repeat(columns.saturating_sub(width(text))))
+        };
         let mut line = Line::of(role, &left(id, self.id_width));
         line = line.with(if role == Role::Dim { role } else { Role::Plain }, &left(step, STEP));
         if self.width >= NARROW {
@@ -285,11 +286,8 @@ impl Summary {
             let mut line = Line::of(Role::Strong, &number).with(status.role(), status.word());
             match status {
                 Status::Migrated => {
-                    let bytes = format!(
-                        "  {} read, {} written",
-                        units::bytes(self.read),
-                        units::bytes(self.written)
-                    );
+                    let bytes =
+                        format!("  {} read, {} written", units::bytes(self.read), units::bytes(self.written));
                     line = line.with(Role::Dim, &bytes);
                 }
                 Status::Would => {

@@ -52,11 +52,8 @@ impl SizedProgress {
     pub(crate) fn new(shown: bool, pieces: u64, bytes: u64) -> Self {
         const LINE: &str =
             "{bar:20} {prefix} · {decimal_bytes}/{decimal_total_bytes} · {eta} left · {wide_msg}";
-        let progress = SizedProgress {
-            bar: Progress(shown.then(|| bar(bytes, LINE))),
-            pieces,
-            done: AtomicU64::new(0),
-        };
+        let progress =
+            SizedProgress { bar: Progress(shown.then(|| bar(bytes, LINE))), pieces, done: AtomicU64::new(0) };
         progress.count(0);
         progress
     }
