@@ -143,6 +143,8 @@ What keeps `dshlog migrate` from giving a log its new form, besides what is wron
 | `target-conflict` | the name of the new log is taken: by other content, by no regular file, by a name in another case |
 | `not-exclusive` | the file system cannot give a name without the danger of overwriting one: no hard links, and no such rename |
 | `subagent-descriptor` | a warning: the descriptor in the log of a subagent is malformed |
+| `number-changed` | a deviation: a number that JavaScript cannot hold became another one, or `null` |
+| `member-dropped` | a deviation: of members with the same name only the last one was kept |
 ";
 
 fn page() -> String {

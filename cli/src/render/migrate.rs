@@ -126,16 +126,16 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             object.text("message", &reason.message);
             object.object("at", |at| {
                 at.path("path", reason.at.path.as_deref());
-                at.count_or_null("frame", reason.at.frame);
-                at.count_or_null("line", reason.at.line);
-                at.count_or_null("byte", reason.at.byte);
-                at.count_or_null("seq", reason.at.seq.map(|seq| seq.0));
-                at.text_or_null("pointer", reason.at.pointer.as_deref());
+                position(at, &reason.at);
             });
         }),
     }
-    // No rule is bent yet: what the official chain refuses stays as it is.
-    document.raw("deviations", b"[]");
+    document.array("deviations", &report.deviations, |deviation, object| {
+        object.text("code", deviation.code);
+        object.text("message", deviation.what);
+        object.count("count", deviation.count);
+        object.object("first", |at| position(at, &deviation.first));
+    });
     document.count_or_null("events", events);
     document.object("bytes", |bytes| {
         bytes.count("source", report.source_len);
@@ -147,6 +147,14 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         object.text("message", &warning.fault.to_string());
     });
     document.write_line(out)
+}
+
+fn position(object: &mut Object, at: &At) {
+    object.count_or_null("frame", at.frame);
+    object.count_or_null("line", at.line);
+    object.count_or_null("byte", at.byte);
+    object.count_or_null("seq", at.seq.map(|seq| seq.0));
+    object.text_or_null("pointer", at.pointer.as_deref());
 }
 
 /// Rows that come one by one, so that the columns must be known before the first of them.
@@ -220,10 +228,14 @@ impl Rows {
             let words = format!("{}{}", reason.message, place(&reason.at));
             page.text(first.clone(), &rest, Role::Plain, &visible(&words), Fold::Whole)?;
         }
+        let mut warn = |words: &str| page.text(first.clone(), &rest, Role::Warn, &visible(words), Fold::Whole);
         for warning in &report.warnings {
             let id = warning.id.to_lossy();
-            let words = format!("subagent {id} is told of by its header alone: {}", warning.fault);
-            page.text(first.clone(), &rest, Role::Warn, &visible(&words), Fold::Whole)?;
+            warn(&format!("subagent {id} is listed with mode `unknown`: {}", warning.fault))?;
+        }
+        for deviation in &report.deviations {
+            let (count, at) = (units::grouped(deviation.count), place(&deviation.first));
+            warn(&format!("{count} times: {}, first{at}", deviation.what))?;
         }
         Ok(())
     }
