@@ -228,7 +228,8 @@ impl Rows {
             let words = format!("{}{}", reason.message, place(&reason.at));
             page.text(first.clone(), &rest, Role::Plain, &visible(&words), Fold::Whole)?;
         }
-        let mut warn = |words: &str| page.text(first.clone(), &rest, Role::Warn, &visible(words), Fold::Whole);
+        let mut warn =
+            |words: &str| page.text(first.clone(), &rest, Role::Warn, &visible(words), Fold::Whole);
         for warning in &report.warnings {
             let id = warning.id.to_lossy();
             warn(&format!("subagent {id} is listed with mode `unknown`: {}", warning.fault))?;

@@ -117,3 +117,27 @@ fn obscure_subagents() {
         assert!(warnings.iter().all(|warning| warning["code"] == "descriptor-version"));
     }
 }
+
+/// Values that the official parser cannot hold are counted, and told with the place of the first.
+#[test]
+fn values_that_do_not_survive() {
+    let place = crate::place(&["v3-sdk-minimal"]);
+    let log = super::log_of(&place, "baaf81cb");
+    let text = std::fs::read_to_string(&log).unwrap();
+    // An event of no type that anybody knows may hold anything.
+    let seq = text.lines().count() - 1;
+    let row = format!(
+        r#"{{"type":"x/note","seq":{seq},"time":1,"data":{{"a":9007199254740993,"b":1,"b":1e999}},"ignorable":true}}"#
+    );
+    std::fs::write(&log, format!("{text}{row}\n")).unwrap();
+    let told = documents(&place.run(&["migrate", "--all", "--format", "json"]));
+    let deviations = about(&told, "baaf81cb")["deviations"].as_array().unwrap();
+    let found: Vec<_> = deviations
+        .iter()
+        .map(|found| {
+            (found["code"].as_str().unwrap(), found["count"].as_u64(), found["first"]["seq"].as_u64())
+        })
+        .collect();
+    let seq = Some(seq as u64);
+    assert_eq!(found, [("number-changed", Some(2), seq), ("member-dropped", Some(1), seq)]);
+}
