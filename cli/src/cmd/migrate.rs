@@ -26,7 +26,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
 
     let due = || work.iter().filter(|work| Report::of_current(&work.folder).is_none());
     let bytes = due().filter_map(|work| work.folder.newest()).map(|file| file.len).sum();
-    let progress = SizedProgress::new(ctx.shows_progress(), due().count() as u64, bytes);
+    let count = due().count() as u64;
+    let progress = SizedProgress::new(ctx.shows_progress() && count > 0, count, bytes);
     let kin = Kin::default();
     let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: args.dry_run };
     let migrate = |work: &Work| {

@@ -1,8 +1,12 @@
 //! Progress of long work, on stderr and only where somebody watches.
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use super::text::visible;
+use super::units;
 
 /// A bar, or nothing.
 pub(crate) struct Progress(Option<ProgressBar>);
@@ -50,8 +54,7 @@ pub(crate) struct SizedProgress {
 impl SizedProgress {
     /// A bar for so many pieces of work with so many bytes in all; nothing unless `shown`.
     pub(crate) fn new(shown: bool, pieces: u64, bytes: u64) -> Self {
-        const LINE: &str =
-            "{bar:20} {prefix} · {decimal_bytes}/{decimal_total_bytes} · {eta} left · {wide_msg}";
+        const LINE: &str = "{bar:20} {prefix} · {done} of {all} · {eta} left · {wide_msg}";
         let progress =
             SizedProgress { bar: Progress(shown.then(|| bar(bytes, LINE))), pieces, done: AtomicU64::new(0) };
         progress.count(0);
@@ -61,7 +64,8 @@ impl SizedProgress {
     /// A piece of `size` bytes is begun.
     pub(crate) fn begin(&self, name: &str, size: u64) -> Piece<'_> {
         if let Some(bar) = &self.bar.0 {
-            bar.set_message(name.to_owned());
+            // A name may hold what a terminal would obey.
+            bar.set_message(visible(name).into_owned());
         }
         Piece { progress: self, size, told: 0 }
     }
@@ -121,7 +125,15 @@ impl Drop for Piece<'_> {
 fn bar(total: u64, line: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(line) {
-        bar.set_style(style);
+        bar.set_style(
+            style
+                .with_key("done", |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = out.write_str(&units::bytes(state.pos()));
+                })
+                .with_key("all", |state: &ProgressState, out: &mut dyn Write| {
+                    let _ = out.write_str(&units::bytes(state.len().unwrap_or_default()));
+                }),
+        );
     }
     bar
 }

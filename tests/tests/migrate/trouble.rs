@@ -154,6 +154,23 @@ fn neighbours() {
     }
 }
 
+/// What came of single sessions makes one exit code: that of the worst.
+#[test]
+fn the_worst_counts() {
+    let place = place(&["v3-fork", "broken-v3-seq-gap-middle"]);
+    let ended = || place.run(&["migrate", "--all", "--dry-run"]).status.code();
+    assert_eq!(ended(), Some(1), "refused");
+    let folder = log_of(&place, "a1df227a").parent().unwrap().to_owned();
+    let lock = File::create(folder.join("session.lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(ended(), Some(3), "locked");
+    fs::create_dir_all(folder.with_file_name("session-c").join("session.v4.jsonl.zstd")).unwrap();
+    assert_eq!(ended(), Some(4), "failed");
+    let told = documents(&place.run(&JSON));
+    assert_eq!(about(&told, "c")["status"], "failed");
+    assert_eq!(about(&told, "8652561f")["status"], "migrated", "whatever stands in the way of others");
+}
+
 /// Links are not listed, as by dsh; named, a linked session is migrated where it is.
 #[test]
 fn a_linked_folder() {
