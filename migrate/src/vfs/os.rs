@@ -17,8 +17,7 @@ pub struct OsFs;
 impl Vfs for OsFs {
     fn create_new(&self, path: &Path) -> io::Result<Box<dyn NewFile>> {
         let mut options = OpenOptions::new();
-        platform::for_owner_alone(options.write(true).create_new(true));
-        Ok(Box::new(options.open(path)?))
+        Ok(Box::new(platform::for_owner_alone(options.write(true).create_new(true)).open(path)?))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadAt>> {
@@ -26,11 +25,11 @@ impl Vfs for OsFs {
     }
 
     fn identity(&self, path: &Path) -> io::Result<Identity> {
-        platform::identity(path, &fs::metadata(path)?)
+        platform::identity(path, true)
     }
 
     fn entry(&self, path: &Path) -> io::Result<Identity> {
-        platform::identity(path, &fs::symlink_metadata(path)?)
+        platform::identity(path, false)
     }
 
     fn names(&self, folder: &Path) -> io::Result<Vec<OsString>> {
