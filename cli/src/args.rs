@@ -22,7 +22,7 @@ use clap_complete::Shell;
                        Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: an invalid log, a \
                        torn tail under `verify`\n  2  wrong usage\n  3  refused: newer format, unknown required \
                        event, content that does not belong at its path,\n     a log of V0 to V3 that \
-                       cannot be carried to V4\n  4  could not read or write: missing file, permission, damage\n\n\
+                       cannot be carried to V4, a session that a writer holds\n  4  could not read or write: missing file, permission, full disk, damage\n\n\
                        Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
                        DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
                        NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \
@@ -109,6 +109,7 @@ pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
     Verify(Verify),
+    Migrate(Migrate),
     Completions(Completions),
     Man(Man),
 }
@@ -238,6 +239,32 @@ pub(crate) struct Verify {
     /// Logs, or folders of sessions, roots and homes, for all generations in them [default: the home]
     pub(crate) paths: Vec<PathBuf>,
     /// Work on this many logs at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+}
+
+/// Carry sessions of older formats to V4
+///
+/// The new log is published beside the old one, which is never touched: with the text that dsh itself would publish,
+/// and only after it was read back whole. What was interrupted is started again.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Forms: table; json and jsonl, one document a session.\n\nExit codes: 0 all are in V4 now; 1 some \
+                  logs were refused; 3 the only session named was refused, a writer holds one, or a V4 log of other \
+                  content is there; 4 something could not be read or written. The highest one counts.\n\n\
+                  Examples:\n  dshlog migrate --all --dry-run\n  dshlog migrate 8d178ff3 latest"
+)]
+pub(crate) struct Migrate {
+    /// Sessions: paths, ids or their prefixes, `latest`, `latest~2`
+    #[arg(value_name = "SESSION", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) sessions: Vec<String>,
+    /// Every session of the home
+    #[arg(long, short, conflicts_with = "sessions")]
+    pub(crate) all: bool,
+    /// Do everything but write
+    #[arg(long, short = 'n')]
+    pub(crate) dry_run: bool,
+    /// Work on this many sessions at once [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
 }

@@ -169,6 +169,11 @@ impl Ctx {
         };
     }
 
+    /// Nothing but results and errors is wanted.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether to draw progress: somebody watches, and did not ask for silence.
     pub(crate) fn shows_progress(&self) -> bool {
         self.terminal.stderr && !self.quiet

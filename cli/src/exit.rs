@@ -6,19 +6,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dshlog_codec::{Class, Error, ErrorKind};
+use dshlog_migrate::Problem;
 
 use crate::ctx::Ctx;
 use crate::hint;
 use crate::render::text::visible;
 
-/// How a command ended that could do its work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ended that could do its work, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// Nothing is wrong.
     Clean,
     /// It found what it looked for: faults, differences.
     Found,
-    /// It did what it could; something could not be read, and was named.
+    /// It did what it could; something was left alone, and was named.
+    Refused,
+    /// It did what it could; something could not be read or written, and was named.
     Unread,
 }
 
@@ -81,6 +84,24 @@ impl Failure {
             Failure::Io { .. } => {}
         }
         self
+    }
+
+    /// Say it, and what to do next.
+    pub(crate) fn tell(&self, ctx: &mut Ctx) {
+        ctx.error(self);
+        let hints = match self {
+            Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) => m.hints.clone(),
+            Failure::Log(error, more) => [hint::for_error(error), more.clone()].concat(),
+            Failure::Io { .. } => Vec::new(),
+        };
+        for hint in hints {
+            ctx.hint(hint);
+        }
+    }
+
+    /// How a command ends that told this and went on.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.code() == 3 { Outcome::Refused } else { Outcome::Unread }
     }
 
     fn is_broken_pipe(&self) -> bool {
@@ -147,6 +168,17 @@ pub(crate) fn without_place(error: &Error) -> String {
     Chain(error).to_string().replacen(&format!(" [{}]", error.position()), "", 1)
 }
 
+/// What stands against a migration, with its sources and without its position.
+pub(crate) fn problem_without_place(problem: &Problem) -> String {
+    let source = match problem {
+        Problem::Log(error) => return without_place(error),
+        Problem::Io { source, .. } | Problem::NotExclusive { source, .. } => source.to_string(),
+        Problem::Conflict { what, .. } => (*what).to_owned(),
+        Problem::ReadBack { .. } | Problem::Changed { .. } => return problem.to_string(),
+    };
+    format!("{problem}: {source}")
+}
+
 /// The command line could not be understood, or asked for help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(match error.print() {
@@ -163,18 +195,11 @@ pub(crate) fn finish(mut ctx: Ctx, result: Result<Outcome, Failure>) -> ExitCode
     ExitCode::from(match result {
         Ok(Outcome::Clean) => 0,
         Ok(Outcome::Found) => 1,
+        Ok(Outcome::Refused) => 3,
         Ok(Outcome::Unread) => 4,
         Err(failure) if failure.is_broken_pipe() => 0,
         Err(failure) => {
-            ctx.error(&failure);
-            let hints = match &failure {
-                Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) => m.hints.clone(),
-                Failure::Log(error, more) => [hint::for_error(error), more.clone()].concat(),
-                Failure::Io { .. } => Vec::new(),
-            };
-            for hint in hints {
-                ctx.hint(hint);
-            }
+            failure.tell(&mut ctx);
             failure.code()
         }
     })

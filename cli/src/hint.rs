@@ -1,6 +1,11 @@
 //! From an error to what to do next.
 
+use std::path::Path;
+
 use dshlog_codec::{Class, Error, ErrorKind};
+use dshlog_migrate::Problem;
+
+use crate::exit::shown;
 
 /// Hints for a log that could not be read.
 pub(crate) fn for_error(error: &Error) -> Vec<String> {
@@ -45,4 +50,42 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
         },
     };
     vec![hint]
+}
+
+/// What to do about a session in `folder` that was not migrated. The first one of the same name says it for all.
+pub(crate) fn for_problem(problem: &Problem, folder: &Path) -> (&'static str, Vec<String>) {
+    let log = shown(problem.path().unwrap_or(folder));
+    let code = problem.code();
+    let hint = match code {
+        "disk-full" => {
+            "make room and start again: what is migrated stays, and nothing is half done".to_owned()
+        }
+        "read-only" => "migrate a copy on a file system that can be written to".to_owned(),
+        "no-permission" => format!("start it as a user who may write in {}", shown(folder)),
+        "not-exclusive" => "migrate a copy on another file system, and move the new logs back".to_owned(),
+        "target-conflict" => format!("see what {log} is; moved out of the folder, it is in nobody's way"),
+        "read-back" => "start again; when it stays so, doubt the disk, or report it with the log".to_owned(),
+        "changed" | "shrank" => "a writer is at work; start again when it has ended".to_owned(),
+        "newer-format" => "a newer dsh wrote this; look for a dshlog that knows its format".to_owned(),
+        "mixed-encodings" => {
+            format!("dsh refuses a folder that holds both; move one of them out of {}", shown(folder))
+        }
+        "identity" => "dsh will not find this session here; move it to where its header leads".to_owned(),
+        "io" | "not-found" => "see to what the system says, and start again".to_owned(),
+        _ => {
+            let shows = match problem {
+                Problem::Log(error) if error.class() == Class::Corrupt => {
+                    format!("`dshlog read {log} --lenient` reads up to the damage")
+                }
+                _ => format!("`dshlog read {log} --as-stored` shows it as it is"),
+            };
+            return ("refused", vec![format!("`dshlog verify {log}` checks it by every rule"), shows]);
+        }
+    };
+    (code, vec![hint])
+}
+
+/// What to do about a session that a writer holds.
+pub(crate) fn for_locked() -> &'static str {
+    "end the dsh that has the session open, and start again"
 }

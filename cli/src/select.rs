@@ -38,39 +38,12 @@ const LISTED: usize = 12;
 
 /// The log that a name stands for: the newest generation of a session, or the one that is asked for.
 pub(crate) fn session(ctx: &mut Ctx, typed: &str, generation: Option<Generation>) -> Result<Chosen, Failure> {
-    let cwd = ctx.cwd().to_owned();
-    let home = ctx.home();
-    // A path needs no home.
-    let target = select(OsStr::new(typed), &cwd, || Walk::new(&home.as_ref().map_err(clone_io)?.root));
-    let root = home.as_ref().ok().map(|home| home.root.as_path());
-    let target = match target {
-        Ok(target) => target,
-        Err(SelectError::Read(error)) => return Err(error.into()),
-        Err(SelectError::Ambiguous { name, candidates }) => {
-            let mut failure =
-                Failure::usage(format!("`{name}` could be any of {} sessions", candidates.len()));
-            for candidate in candidates.iter().take(LISTED) {
-                failure = failure.hint(shown_name(candidate));
-            }
-            if candidates.len() > LISTED {
-                failure = failure.hint(format!("… {} more", candidates.len() - LISTED));
-            }
-            return Err(failure);
-        }
-        Err(error) => {
-            let place = root.map(|root| format!(" in {}", shown(root))).unwrap_or_default();
-            let hint = match error {
-                SelectError::TooFew { count: 0, .. } => "`--home` or `--root` names another place",
-                _ => "`dshlog ls` lists the sessions",
-            };
-            return Err(Failure::not_found(format!("{error}{place}")).hint(hint));
-        }
-    };
+    let (target, root) = target(ctx, typed)?;
     let path = match generation {
         Some(generation) => stored(&target, generation)?,
         None => target.log()?,
     };
-    let mut chosen = placed(path, root, &cwd);
+    let mut chosen = placed(path, root.as_deref(), ctx.cwd());
     if generation.is_none() {
         chosen.older = older(&target);
     }
@@ -82,6 +55,55 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str, generation: Option<Generation>
         (Some(_), Target::Folder(_)) => {}
     }
     Ok(chosen)
+}
+
+/// The folder of the session that a name stands for, and the root that it lies in.
+///
+/// A log without a root around it is refused: nobody knows what belongs to it.
+pub(crate) fn folder(ctx: &Ctx, typed: &str) -> Result<(PathBuf, SessionFolder), Failure> {
+    let (target, root) = target(ctx, typed)?;
+    let log = match &target {
+        Target::File(path) => path,
+        Target::Folder(folder) => folder.newest().map_or(&folder.path, |file| &file.path),
+    };
+    let chosen = placed(log, root.as_deref(), ctx.cwd());
+    let Some(member) = chosen.member else {
+        return Err(Failure::refused(format!("{} lies in no root of sessions", shown(&chosen.path)))
+            .hint("`--root DIR` names the root of a log at DIR/PROJECT/SESSION"));
+    };
+    let folder = SessionFolder::read(&member.folder_path())?;
+    Ok((member.root, folder))
+}
+
+/// What a name stands for, and the root that was looked at.
+fn target(ctx: &Ctx, typed: &str) -> Result<(Target, Option<PathBuf>), Failure> {
+    let home = ctx.home();
+    // A path needs no home.
+    let target = select(OsStr::new(typed), ctx.cwd(), || Walk::new(&home.as_ref().map_err(clone_io)?.root));
+    let root = home.as_ref().ok().map(|home| home.root.as_path());
+    match target {
+        Ok(target) => Ok((target, root.map(Path::to_owned))),
+        Err(SelectError::Read(error)) => Err(error.into()),
+        Err(SelectError::Ambiguous { name, candidates }) => {
+            let mut failure =
+                Failure::usage(format!("`{name}` could be any of {} sessions", candidates.len()));
+            for candidate in candidates.iter().take(LISTED) {
+                failure = failure.hint(shown_name(candidate));
+            }
+            if candidates.len() > LISTED {
+                failure = failure.hint(format!("… {} more", candidates.len() - LISTED));
+            }
+            Err(failure)
+        }
+        Err(error) => {
+            let place = root.map(|root| format!(" in {}", shown(root))).unwrap_or_default();
+            let hint = match error {
+                SelectError::TooFew { count: 0, .. } => "`--home` or `--root` names another place",
+                _ => "`dshlog ls` lists the sessions",
+            };
+            Err(Failure::not_found(format!("{error}{place}")).hint(hint))
+        }
+    }
 }
 
 /// The log of this generation.

@@ -126,6 +126,27 @@ step refuses, and what V4 cannot hold at the end, is *unsupported*, whatever the
 | `unreadable-row` | all | a row that was made on the way cannot be read again |
 ";
 
+/// What keeps a log from being written; these codes are those of the crate that writes.
+const WRITING: &str = r"
+## Writing
+
+What keeps `dshlog migrate` from giving a log its new form, besides what is wrong with the log.
+
+| code | what is wrong |
+|---|---|
+| `disk-full` | no room, or a quota is used up |
+| `read-only` | the file system is mounted so that nothing can be written |
+| `no-permission` | a file or folder may not be read or written |
+| `io` | another answer of the operating system |
+| `read-back` | the new log, read back, is not what was written, or not sound |
+| `changed` | a log that was read is another one since |
+| `target-conflict` | the name of the new log is taken: by other content, by no regular file, by a name in another case |
+| `not-exclusive` | the file system cannot give a name without the danger of overwriting one: no hard links, and no such rename |
+| `subagent-descriptor` | a warning: the descriptor in the log of a subagent is malformed |
+| `number-changed` | a deviation: a number that JavaScript cannot hold became another one, or `null` |
+| `member-dropped` | a deviation: of members with the same name only the last one was kept |
+";
+
 fn page() -> String {
     let mut page = String::from(
         "# Codes\n\nEvery fault that `dshlog` names has a code that does not change. The class says what it means for the file:\n\
@@ -154,6 +175,7 @@ fn page() -> String {
         );
     }
     page.push_str(STEPS);
+    page.push_str(WRITING);
     page
 }
 

@@ -92,6 +92,19 @@ pub enum ChildFault {
     },
 }
 
+impl ChildFault {
+    /// Stable kebab-case name, listed in `docs/codes.md`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ChildFault::Run(RunError::Read(error)) | ChildFault::Check(error) => error.code(),
+            ChildFault::Run(RunError::Refused(refusal)) => refusal.code,
+            ChildFault::Run(RunError::Chain(_)) => "no-steps",
+            ChildFault::Run(RunError::Receiver(never)) => match *never {},
+            ChildFault::Descriptor { .. } => "subagent-descriptor",
+        }
+    }
+}
+
 /// Find the children of the session `parent` below a sessions root and read what their logs say of them. For more than
 /// one session of a root use [`Families`].
 ///

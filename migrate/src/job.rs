@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dshlog_codec::check::Checker;
-use dshlog_codec::home::{Member, SessionFolder, WriteLock, check_identity};
+use dshlog_codec::home::{EntryKind, GenerationFile, Member, SessionFolder, WriteLock, check_identity};
 use dshlog_codec::json::JsString;
 use dshlog_codec::source::ReadAt;
 use dshlog_codec::{ErrorKind, Generation, Header, Limits, LogFile};
@@ -34,6 +34,33 @@ pub struct Report {
     pub warnings: Vec<Warning>,
     /// Where the new log does not say what the old one says.
     pub deviations: Vec<Deviation>,
+}
+
+impl Report {
+    /// The report of a session that is in the current format, by what a walk saw of its folder; nothing for any other
+    /// one, and where only a closer look tells.
+    pub fn of_current(folder: &SessionFolder) -> Option<Report> {
+        let file = folder.chosen().ok()?;
+        let is_current = file.generation == Generation::CURRENT && file.kind == EntryKind::File;
+        is_current.then(|| Report {
+            session: folder.id.clone(),
+            from: Some(file.generation),
+            source_len: file.len,
+            ..Report::new(&folder.path)
+        })
+    }
+
+    fn new(folder: &Path) -> Report {
+        Report {
+            session: None,
+            folder: folder.to_owned(),
+            from: None,
+            source_len: 0,
+            outcome: Outcome::Current,
+            warnings: Vec::new(),
+            deviations: Vec::new(),
+        }
+    }
 }
 
 /// What came of one session.
@@ -107,15 +134,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     fn new(migrator: &'a Migrator<'a>, root: &'a Path, folder: &'a Path) -> Self {
-        let report = Report {
-            session: None,
-            folder: folder.to_owned(),
-            from: None,
-            source_len: 0,
-            outcome: Outcome::Current,
-            warnings: Vec::new(),
-            deviations: Vec::new(),
-        };
+        let report = Report::new(folder);
         Job { migrator, root, folder, report }
     }
 
@@ -150,6 +169,12 @@ impl<'a> Job<'a> {
             return Err(dshlog_codec::Error::from(ErrorKind::Newer { version: file.generation.0 })
                 .in_file(&file.path, Some(file.generation))
                 .into());
+        }
+        if let Some(old) = check_name(&folder, file)? {
+            self.report.from = Some(old.generation);
+            self.report.source_len = old.len;
+            let (target, source_log) = (file.path.clone(), old.path.clone());
+            return Err(Problem::Conflict { target, source_log, what: "no regular file" });
         }
         Ok(Member {
             root: self.root.to_owned(),
@@ -201,6 +226,24 @@ impl<'a> Job<'a> {
     }
 }
 
+/// The log that the name of the current format is in the way of, when no log has that name but a folder or a link to
+/// nothing.
+fn check_name<'f>(
+    folder: &'f SessionFolder,
+    newest: &GenerationFile,
+) -> Result<Option<&'f GenerationFile>, Problem> {
+    if newest.generation != Generation::CURRENT || newest.kind == EntryKind::File {
+        return Ok(None);
+    }
+    let old = folder.generations.iter().rfind(|file| file.generation != newest.generation);
+    let nothing = || Problem::Io { step: Step::OpenSource, path: newest.path.clone(), source: not_a_file() };
+    old.map(Some).ok_or_else(nothing)
+}
+
+fn not_a_file() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file")
+}
+
 /// The log that is carried over, as it was when it was opened.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
@@ -219,8 +262,7 @@ impl Source {
         let identity = vfs.identity(path).map_err(failed)?;
         // Opening a pipe would wait for a writer.
         if identity.kind != Kind::File {
-            let reason = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
-            return Err(failed(reason));
+            return Err(failed(not_a_file()));
         }
         let bytes: Arc<dyn ReadAt> = vfs.open(path).map_err(failed)?;
         let in_file = |error: dshlog_codec::Error| error.in_file(path, Some(member.generation));

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use dshlog_codec::Class;
+use dshlog_codec::{Class, ErrorKind};
 
 /// A step of a publication, in their order (`docs/spec/storage.md`, 13.2). Each can fail alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -99,11 +99,11 @@ impl Problem {
     /// Stable kebab-case name, listed in `docs/codes.md`.
     pub fn code(&self) -> &'static str {
         match self {
-            Problem::Log(error) => error.code(),
-            Problem::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => "disk-full",
-            Problem::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => "read-only",
-            Problem::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => "no-permission",
-            Problem::Io { .. } => "io",
+            Problem::Log(error) => match error.kind() {
+                ErrorKind::Io { source, .. } => system_code(source),
+                kind => kind.code(),
+            },
+            Problem::Io { source, .. } => system_code(source),
             Problem::ReadBack { .. } => "read-back",
             Problem::Changed { .. } => "changed",
             Problem::Conflict { .. } => "target-conflict",
@@ -127,10 +127,7 @@ impl Problem {
     pub fn is_passing(&self) -> bool {
         match self {
             Problem::Changed { .. } => true,
-            Problem::Log(error) => matches!(
-                error.kind(),
-                dshlog_codec::ErrorKind::Changed | dshlog_codec::ErrorKind::Shrank { .. }
-            ),
+            Problem::Log(error) => matches!(error.kind(), ErrorKind::Changed | ErrorKind::Shrank { .. }),
             _ => false,
         }
     }
@@ -142,5 +139,15 @@ impl Problem {
             Problem::Conflict { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// The code of an operating system error: those that a person can do something about have their own.
+fn system_code(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "disk-full",
+        io::ErrorKind::ReadOnlyFilesystem => "read-only",
+        io::ErrorKind::PermissionDenied => "no-permission",
+        _ => "io",
     }
 }

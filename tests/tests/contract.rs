@@ -15,13 +15,14 @@ fn help() {
         &["ls", "-h"],
         &["read", "-h"],
         &["verify", "-h"],
+        &["migrate", "-h"],
         &["completions", "-h"],
         &["man", "-h"],
     ]
     .into_iter()
     .map(|args| place.told(args))
     .collect();
-    for command in ["ls", "read", "verify", "completions", "man"] {
+    for command in ["ls", "read", "verify", "migrate", "completions", "man"] {
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
         assert_eq!(examples.matches("\n  dshlog ").count(), 2, "{command} shows two examples");
@@ -41,6 +42,9 @@ fn wrong_usage() {
         &["read", "latest", "--follow", "--messages"],
         &["read", "latest", "--long"],
         &["ls", "--format", "text"],
+        &["migrate"],
+        &["migrate", "latest", "--all"],
+        &["migrate", "latest", "--format", "text"],
         &["man", "no-such-command"],
         &["read", "latest", "--type", "[", "--events"],
     ]

@@ -155,6 +155,7 @@ fn every_member_is_described() {
         let home = entry.log.ancestors().nth(4).unwrap().to_str().unwrap();
         if homes.insert(home) {
             printed.run(&place, &["ls", home, "--all", "--long", "--format", "json"]);
+            printed.run(&place, &["migrate", "--home", home, "--all", "--dry-run", "--format", "json"]);
         }
         printed.run(&place, &["read", log, "--header", "--long", "--format", "json", "--as-stored"]);
         printed.run(&place, &["read", log, "--events"]);
@@ -193,8 +194,8 @@ fn every_member_is_described() {
     }
     assert_eq!(missing, [] as [String; 0], "docs/output.md says nothing of these");
 
-    let schemas =
-        ["listed", "skipped", "verify", "session", "surface"].map(|name| format!("`dshlog.{name}/1`"));
+    let schemas = ["listed", "skipped", "verify", "migrate", "session", "surface"]
+        .map(|name| format!("`dshlog.{name}/1`"));
     let headings = schemas.iter().map(String::as_str).chain(["The header", "An event", "Messages"]);
     for heading in headings {
         assert!(printed.members.contains_key(heading), "nothing printed {heading}");

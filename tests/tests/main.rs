@@ -7,6 +7,7 @@ mod docs;
 mod follow;
 mod generations;
 mod ls;
+mod migrate;
 mod read;
 mod verify;
 

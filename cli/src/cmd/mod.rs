@@ -3,6 +3,7 @@
 mod completions;
 mod ls;
 mod man;
+mod migrate;
 mod read;
 mod verify;
 
@@ -16,6 +17,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
+        Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),
     }

@@ -1,5 +1,6 @@
 //! The list of sessions.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -74,8 +75,7 @@ pub(crate) fn table(
     }
     let heads: Vec<&str> = columns.iter().map(|column| head(*column)).collect();
     let mut table = Table::new(&heads);
-    let short_ids: HashSet<String> = rows.iter().map(|row| short(&row.header.id.to_lossy(), SHORT)).collect();
-    let id_length = if short_ids.len() == rows.len() { SHORT } else { LONGER };
+    let id_length = id_length(rows.iter().map(|row| row.header.id.to_lossy()));
     let show = Show { zone, this_year: units::moment(now, zone, "%Y"), id_length };
     for row in rows {
         table.row(columns.iter().map(|column| show.cell(row, *column)).collect());
@@ -188,8 +188,15 @@ impl Show<'_> {
 const SHORT: usize = 8;
 const LONGER: usize = 13;
 
+/// How much of an id tells these sessions apart.
+pub(crate) fn id_length<'a>(ids: impl Iterator<Item = Cow<'a, str>>) -> usize {
+    let mut seen = HashSet::new();
+    let mut ids = ids;
+    if ids.all(|id| seen.insert(short(&id, SHORT))) { SHORT } else { LONGER }
+}
+
 /// Enough of an id to name the session by it: ids of dsh are random from their first digit on.
-fn short(id: &str, length: usize) -> String {
+pub(crate) fn short(id: &str, length: usize) -> String {
     let id = id.strip_prefix("session-").unwrap_or(id);
     match id.char_indices().nth(length) {
         Some((end, _)) if id.chars().all(|c| c.is_ascii_hexdigit() || c == '-') => id[..end].to_owned(),

@@ -2,6 +2,7 @@
 
 pub(crate) mod json;
 pub(crate) mod ls;
+pub(crate) mod migrate;
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod style;

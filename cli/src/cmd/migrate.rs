@@ -1,0 +1,190 @@
+//! `dshlog migrate`.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use dshlog_codec::home::{SessionFolder, Walk, absolute};
+use dshlog_codec::{ErrorKind, Limits};
+use dshlog_migrate::vfs::OsFs;
+use dshlog_migrate::{Kin, Migrator, Problem, Report};
+
+use crate::args::{Format, Migrate};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome, shown};
+use crate::hint;
+use crate::pool;
+use crate::render::migrate::{Rows, Status, Summary, json};
+use crate::render::progress::SizedProgress;
+use crate::render::units;
+use crate::select;
+
+/// Carry sessions to the current format.
+pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
+    let format = ctx.format(&[Format::Table, Format::Json, Format::Jsonl])?;
+    let (work, mut outcome) = if args.all { every(ctx)? } else { named(ctx, &args.sessions)? };
+    let is_only = !args.all && work.len() == 1;
+
+    let due = || work.iter().filter(|work| Report::of_current(&work.folder).is_none());
+    let bytes = due().filter_map(|work| work.folder.newest()).map(|file| file.len).sum();
+    let count = due().count() as u64;
+    let progress = SizedProgress::new(ctx.shows_progress() && count > 0, count, bytes);
+    let kin = Kin::default();
+    let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: args.dry_run };
+    let migrate = |work: &Work| {
+        Report::of_current(&work.folder).unwrap_or_else(|| {
+            let size = work.folder.newest().map_or(0, |file| file.len);
+            let mut piece = progress.begin(&work.name(), size);
+            migrator.migrate(&work.root, &work.folder.path, &mut |byte| piece.at(byte))
+        })
+    };
+
+    let (width, color, is_terminal) = (ctx.terminal.width, ctx.color, ctx.terminal.stdout);
+    let names = work.iter().map(|work| work.name().into());
+    let mut rows = Rows::new(names, width, color);
+    let mut summary = Summary::default();
+    let mut hints = Hints::default();
+    pool::each(&work, pool::size(args.jobs, work.len()), migrate, |report: Report| {
+        let status = Status::of(&report);
+        outcome = outcome.max(ended(&report, is_only));
+        summary.see(&report);
+        hints.see(&report);
+        match format {
+            // A home of thousands has little to tell of those that need nothing.
+            Format::Table if status == Status::Current && args.all => return Ok(()),
+            Format::Table if ctx.is_quiet() && !status.is_trouble() => return Ok(()),
+            _ => {}
+        }
+        progress.suspend(|| {
+            match format {
+                Format::Table => rows.row(&report, ctx.out())?,
+                _ => json(&report, ctx.out())?,
+            }
+            if is_terminal { ctx.out().flush() } else { Ok(()) }
+        })
+    })?;
+    progress.end();
+    if format == Format::Table && !ctx.is_quiet() && work.len() > 1 {
+        if rows.has_head() {
+            ctx.out().write_all(b"\n")?;
+        }
+        summary.write(ctx.out(), width, color)?;
+    }
+    for hint in hints.said {
+        ctx.hint(hint);
+    }
+    Ok(outcome)
+}
+
+/// A session to migrate.
+struct Work {
+    root: PathBuf,
+    folder: SessionFolder,
+}
+
+impl Work {
+    fn name(&self) -> String {
+        match &self.folder.id {
+            Some(id) => id.to_lossy().into_owned(),
+            None => self.folder.folder.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// Every session that the official reader lists.
+fn every(ctx: &mut Ctx) -> Result<(Vec<Work>, Outcome), Failure> {
+    let walk = Walk::new(&ctx.home()?.root)?;
+    if !walk.exists {
+        return Err(Failure::not_found(format!("there is no folder {}", shown(&walk.root)))
+            .hint("`--home` or `--root` names another place"));
+    }
+    let (listed, links): (Vec<_>, Vec<_>) = walk.sessions.into_iter().partition(SessionFolder::is_listed);
+    let strays = walk.passed_over.len() as u64;
+    if strays > 0 {
+        let is = if strays == 1 { "is" } else { "are" };
+        ctx.note(format!(
+            "passed over {} that {is} no session; `dshlog ls --all` says which",
+            units::count(strays, "thing")
+        ));
+    }
+    for link in links {
+        ctx.note(format!("passed over {}, which is a link; named, it is migrated", shown(&link.path)));
+    }
+    if listed.is_empty() {
+        ctx.note(format!("no sessions in {}", shown(&walk.root)));
+    }
+    let work = listed.into_iter().map(|folder| Work { root: walk.root.clone(), folder }).collect();
+    Ok((work, Outcome::Clean))
+}
+
+/// The sessions that were named, each once. Where several are, one that is not there does not stop the others.
+fn named(ctx: &mut Ctx, names: &[String]) -> Result<(Vec<Work>, Outcome), Failure> {
+    if names.is_empty() {
+        return Err(Failure::usage("no session is named")
+            .hint("name sessions, or ask with `--all` for every session of the home"));
+    }
+    let mut work = Vec::new();
+    let mut outcome = Outcome::Clean;
+    let mut seen = HashSet::new();
+    for name in names {
+        match select::folder(ctx, name).map_err(|failure| not_one(ctx, name, failure)) {
+            Ok((root, folder)) => {
+                // Two spellings of a path are one session.
+                let path = folder.path.canonicalize().unwrap_or_else(|_| folder.path.clone());
+                if seen.insert(path) {
+                    work.push(Work { root, folder });
+                }
+            }
+            // Nothing is written yet, so nothing was done when the command line is wrong.
+            Err(failure) if names.len() == 1 || matches!(failure, Failure::Usage(_)) => return Err(failure),
+            Err(failure) => {
+                failure.tell(ctx);
+                outcome = outcome.max(failure.outcome());
+            }
+        }
+    }
+    Ok((work, outcome))
+}
+
+/// A folder of many sessions is no session; more is said of it than that no log is there.
+fn not_one(ctx: &Ctx, name: &str, failure: Failure) -> Failure {
+    let path = absolute(ctx.cwd(), Path::new(name));
+    match &failure {
+        Failure::Log(error, _) if matches!(error.kind(), ErrorKind::NotFound) && path.is_dir() => {
+            Failure::not_found(format!("no session lies right in {}", shown(&path)))
+                .hint("`--home DIR --all` or `--root DIR --all` migrates every session of a home or a root")
+        }
+        _ => failure,
+    }
+}
+
+fn ended(report: &Report, is_only: bool) -> Outcome {
+    use dshlog_migrate::Outcome::{Current, Failed, Locked, Migrated, Refused, Would};
+    match &report.outcome {
+        Current | Would { .. } | Migrated { .. } => Outcome::Clean,
+        Refused(Problem::Conflict { .. }) | Locked => Outcome::Refused,
+        Refused(_) if is_only => Outcome::Refused,
+        Refused(_) => Outcome::Found,
+        Failed(_) => Outcome::Unread,
+    }
+}
+
+/// What to do next, once for each kind of trouble.
+#[derive(Default)]
+struct Hints {
+    kinds: BTreeSet<&'static str>,
+    said: Vec<String>,
+}
+
+impl Hints {
+    fn see(&mut self, report: &Report) {
+        use dshlog_migrate::Outcome::{Failed, Locked, Refused};
+        let (kind, hints) = match &report.outcome {
+            Refused(problem) | Failed(problem) => hint::for_problem(problem, &report.folder),
+            Locked => ("locked", vec![hint::for_locked().to_owned()]),
+            _ => return,
+        };
+        if self.kinds.insert(kind) {
+            self.said.extend(hints);
+        }
+    }
+}
