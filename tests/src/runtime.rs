@@ -52,7 +52,10 @@ impl Runtime {
         if program.is_none() {
             skip("no real runtime (DSHLOG_ORACLE_CACHE)");
         }
-        Some(Runtime { program: program?, person: tempfile::tempdir().expect("a temporary folder can be made") })
+        Some(Runtime {
+            program: program?,
+            person: tempfile::tempdir().expect("a temporary folder can be made"),
+        })
     }
 
     /// The runtime over a home, not yet run: no variables but those that it needs, a key that nobody knows, and no model
@@ -76,7 +79,13 @@ impl Runtime {
     ///
     /// # Errors
     /// When the overlay for a raw home cannot be written.
-    pub fn turn(&self, home: &Path, session: &Session, model: &ModelServer, prompt: &str) -> io::Result<Command> {
+    pub fn turn(
+        &self,
+        home: &Path,
+        session: &Session,
+        model: &ModelServer,
+        prompt: &str,
+    ) -> io::Result<Command> {
         let mut command = self.command(home);
         command.env("DEEPSEEK_BASE_URL", model.url()).current_dir(&session.cwd).arg("headless");
         if session.encoding == Encoding::Raw {
@@ -103,7 +112,8 @@ impl Store {
     /// # Panics
     /// When it does not start.
     pub fn start(runtime: &Runtime) -> Self {
-        Self::try_start(runtime).unwrap_or_else(|e| panic!("the store of the real runtime does not start: {e}"))
+        Self::try_start(runtime)
+            .unwrap_or_else(|e| panic!("the store of the real runtime does not start: {e}"))
     }
 
     fn try_start(runtime: &Runtime) -> io::Result<Self> {

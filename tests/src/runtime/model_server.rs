@@ -34,8 +34,7 @@ struct Shared {
 }
 
 impl ModelServer {
-    /// A server that answers every call of the model with this text. It knows nothing else: whoever uploads a file is told
-    /// that there is no such place.
+    /// A server that answers every call of the model with this text, and every other request with 404.
     ///
     /// # Panics
     /// When there is no port.

@@ -40,7 +40,7 @@ pub struct Session {
 }
 
 impl Moved {
-    /// Move a case.
+    /// Move a case, attachments left out.
     ///
     /// # Panics
     /// When a log of it has no header, no `cwd` or an id that is no text: another case would do.
@@ -51,13 +51,10 @@ impl Moved {
     fn try_case(case: &str) -> io::Result<Self> {
         let from = repository().join("corpora").join(case).join("home");
         // The runtime compares with the name that the system gives for its working directory, which has no links in it.
-        let folder = tempfile::Builder::new().prefix("dshlog-").tempdir_in(std::env::temp_dir().canonicalize()?)?;
+        let folder =
+            tempfile::Builder::new().prefix("dshlog-").tempdir_in(std::env::temp_dir().canonicalize()?)?;
         let mut moved = Moved { folder, sessions: Vec::new() };
         fs::create_dir(moved.home())?;
-        let attachments = from.join("attachments");
-        if attachments.is_dir() {
-            copy(&attachments, &moved.home().join("attachments"))?;
-        }
         for session in Walk::new(&Home::at(&from).root).map_err(io::Error::other)?.sessions {
             let session = moved.put(&session)?;
             moved.sessions.push(session);
@@ -74,7 +71,8 @@ impl Moved {
         let missing = |what: &str| io::Error::other(format!("{}: {what}", session.path.display()));
         let mut put = None;
         for file in &session.generations {
-            let mut header = LogFile::open(&file.path).and_then(|log| log.header()).map_err(io::Error::other)?;
+            let mut header =
+                LogFile::open(&file.path).and_then(|log| log.header()).map_err(io::Error::other)?;
             let old = header.cwd.as_ref().ok_or_else(|| missing("no cwd"))?.to_lossy().into_owned();
             let cwd = self.folder.path().join("work").join(old.trim_start_matches('/'));
             let text = cwd.to_str().ok_or_else(|| missing("a folder whose name is no text"))?;
@@ -125,20 +123,6 @@ fn with_header(log: &[u8], header: &Header, encoding: Encoding) -> io::Result<Ve
     Ok(moved)
 }
 
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,7 +131,8 @@ mod tests {
     #[test]
     fn only_the_header_line_is_another_one() {
         for case in ["v0-0.1.0rc6-odd-ids", "v2-0.1.2a3-store-fork", "v3-subagent"] {
-            let old = Walk::new(&repository().join("corpora").join(case).join("home/sessions")).unwrap().sessions;
+            let old =
+                Walk::new(&repository().join("corpora").join(case).join("home/sessions")).unwrap().sessions;
             let moved = Moved::case(case);
             assert_eq!(moved.sessions.len(), old.len(), "{case}");
             let rows = |folder: &Path| {

@@ -66,11 +66,11 @@ function placeVerifierOnDisk() {
     constructor(entry, options) {
       const path = entry instanceof URL && entry.protocol === 'file:' ? fileURLToPath(entry) : entry
       if (typeof path !== 'string' || !path.endsWith(packed)) { super(entry, options); return }
-      mkdirSync(folder, { recursive: true })
+      mkdirSync(join(folder, 'lib'), { recursive: true })
       const description = JSON.parse(readFileSync(join(dirname(path), '..', 'package.json'), 'utf8'))
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...description, type: 'commonjs' }))
-      writeFileSync(join(folder, 'worker.cjs'), readFileSync(path))
-      super(join(folder, 'worker.cjs'), options)
+      writeFileSync(join(folder, 'lib', 'worker.cjs'), readFileSync(path))
+      super(join(folder, 'lib', 'worker.cjs'), options)
     }
   }
   syncBuiltinESMExports()
