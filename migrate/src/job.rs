@@ -10,6 +10,7 @@ use dshlog_codec::source::ReadAt;
 use dshlog_codec::{ErrorKind, Generation, Header, Limits, LogFile};
 
 use crate::children::{Evidence, Warning};
+use crate::deviation::Deviation;
 use crate::kin::Kin;
 use crate::problem::{Problem, Step};
 use crate::publish::{Draft, Expected, Published, Target};
@@ -31,6 +32,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// Subagents of which nothing but the header is known.
     pub warnings: Vec<Warning>,
+    /// Where the new log does not say what the old one says.
+    pub deviations: Vec<Deviation>,
 }
 
 /// What came of one session.
@@ -111,6 +114,7 @@ impl<'a> Job<'a> {
             source_len: 0,
             outcome: Outcome::Current,
             warnings: Vec::new(),
+            deviations: Vec::new(),
         };
         Job { migrator, root, folder, report }
     }
@@ -160,10 +164,11 @@ impl<'a> Job<'a> {
     fn judge(&mut self, member: &Member, watch: Watch<'_>) -> Result<Outcome, Problem> {
         let source = Source::open(self.migrator.vfs, member)?;
         let evidence = self.begin(member, &source)?;
-        let events = judge(&source.log, &evidence, &self.migrator.limits, watch)
+        let done = judge(&source.log, &evidence, &self.migrator.limits, watch)
             .map_err(|error| error.in_file(&source.path, Some(member.generation)))?;
         self.report.warnings = evidence.warnings;
-        Ok(Outcome::Would { events })
+        self.report.deviations = done.deviations;
+        Ok(Outcome::Would { events: done.events })
     }
 
     fn publish(&mut self, member: &Member, watch: Watch<'_>) -> Result<Outcome, Problem> {
@@ -179,12 +184,13 @@ impl<'a> Job<'a> {
         let carried = carry(*vfs, &source, &target, &evidence, limits, watch, || {
             kin.recheck(self.root, &id, &evidence, limits)
         });
-        let (events, published) = carried.map_err(|problem| match problem {
+        let (done, published) = carried.map_err(|problem| match problem {
             Problem::Log(error) => error.in_file(&source.path, Some(member.generation)).into(),
             other => other,
         })?;
         self.report.warnings = evidence.warnings;
-        Ok(Outcome::Migrated { path: target.path(), events, published })
+        self.report.deviations = done.deviations;
+        Ok(Outcome::Migrated { path: target.path(), events: done.events, published })
     }
 
     /// What must be known before the first event.
@@ -239,7 +245,7 @@ impl Source {
 /// Write the log that comes of `source`, read it back, and give it its name. `recheck` is asked last: whether all that
 /// was read besides the source still stands.
 ///
-/// The caller holds the write lock. Gives the number of events.
+/// The caller holds the write lock.
 pub(crate) fn carry(
     vfs: &dyn Vfs,
     source: &Source,
@@ -248,9 +254,10 @@ pub(crate) fn carry(
     limits: &Limits,
     watch: Watch<'_>,
     recheck: impl FnOnce() -> Result<(), Problem>,
-) -> Result<(u64, Published), Problem> {
-    let run = Run::open(&source.log, target.generation, Some(evidence.children.clone()), limits)
+) -> Result<(Done, Published), Problem> {
+    let mut run = Run::open(&source.log, target.generation, Some(evidence.children.clone()), limits)
         .map_err(dshlog_codec::Error::from)?;
+    run.count_deviations();
     let header = run.header().clone();
     let mut draft = Draft::create(vfs, target, &header)?;
     let done = run
@@ -274,16 +281,22 @@ pub(crate) fn carry(
     }
     recheck()?;
     source.recheck(vfs)?;
-    Ok((done.events, staged.publish(&source.path, limits)?))
+    Ok((done, staged.publish(&source.path, limits)?))
 }
 
 /// Whether the official writer would publish what comes of a log: the rules of V4, those that only a session asks, and
-/// that every recorded stream amounts to its message. Gives the number of events.
-fn judge(log: &LogFile, evidence: &Evidence, limits: &Limits, watch: Watch<'_>) -> dshlog_codec::Result<u64> {
-    let run = Run::open(log, Generation::CURRENT, Some(evidence.children.clone()), limits)?;
+/// that every recorded stream amounts to its message.
+fn judge(
+    log: &LogFile,
+    evidence: &Evidence,
+    limits: &Limits,
+    watch: Watch<'_>,
+) -> dshlog_codec::Result<Done> {
+    let mut run = Run::open(log, Generation::CURRENT, Some(evidence.children.clone()), limits)?;
+    run.count_deviations();
     let mut checker = Checker::with_admission(run.header());
     let mut streams = None;
-    let done: Done = run
+    let done = run
         .each(|event| {
             watch(event.place.byte);
             checker.see(event);
@@ -296,7 +309,7 @@ fn judge(log: &LogFile, evidence: &Evidence, limits: &Limits, watch: Watch<'_>) 
     let verdict = checker.finish(done.cut);
     match verdict.storage.or(verdict.session).or(streams) {
         Some(error) => Err(unfit(error)),
-        None => Ok(done.events),
+        None => Ok(done),
     }
 }
 
@@ -308,3 +321,6 @@ fn problem(error: RunError<Problem>) -> Problem {
         RunError::Chain(error) => Problem::Log(RunError::Chain(error).into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

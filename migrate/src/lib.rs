@@ -8,6 +8,7 @@
 
 mod chain;
 pub mod children;
+mod deviation;
 mod edge;
 mod fault;
 mod job;
@@ -25,6 +26,7 @@ mod v3_to_v4;
 pub mod vfs;
 
 pub use chain::{Chain, ChainError, Sink};
+pub use deviation::Deviation;
 pub use edge::{Edge, Out, Refusal, RefusalClass};
 pub use job::{Migrator, Outcome, Report, Watch};
 pub use kin::Kin;

@@ -4,7 +4,6 @@
 //! judged. Published it has its final name, exclusively: nothing is ever overwritten. Whatever goes wrong before that
 //! removes the temporary file, and a process that dies leaves at most that file, which no reader looks at.
 
-use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -19,8 +18,8 @@ use sha2::{Digest, Sha256};
 use crate::problem::{Problem, Step};
 use crate::vfs::{Kind, NewFile, Vfs};
 
-/// Plain text is given to the compressor in pieces of about this size.
-const PIECE: usize = 1 << 20;
+/// Plain text is given to the compressor in pieces of about this size. Small in tests, so that a small log takes several.
+const PIECE: usize = if cfg!(test) { 1 << 16 } else { 1 << 20 };
 
 /// How often another name is tried for a temporary file.
 const ATTEMPTS: u32 = 16;
@@ -98,12 +97,12 @@ impl<'v> Draft<'v> {
         let mut line = Vec::new();
         header.print(&mut line);
         line.push(b'\n');
-        let mut fill = || {
+        let mut begin = || {
             frames.write_all(&line)?;
             frames.state = State::Plain(frames.end_frame()?);
             Ok(())
         };
-        fill().map_err(temp.failed(Step::Write))?;
+        begin().map_err(temp.failed(Step::Write))?;
         Ok(Draft { temp, target: target.clone(), frames, piece: Vec::with_capacity(PIECE * 5 / 4) })
     }
 
@@ -358,7 +357,8 @@ impl Staged<'_> {
         }
     }
 
-    /// True when the lines of `ours` are the first ones of `winner`.
+    /// True when the winner's log is sound and begins with the rows of ours. What a writer is just appending to it does
+    /// not count.
     fn begins_with(
         &self,
         winner: Arc<dyn ReadAt>,
@@ -366,21 +366,22 @@ impl Staged<'_> {
         limits: &Limits,
     ) -> Result<bool, Problem> {
         let open = |bytes| LogFile::from_source(bytes, self.target.generation, self.target.encoding);
-        let mut ours = open(ours)?.lines(limits)?;
+        let mut ours = open(ours)?.read(limits)?;
         // What cannot be read is not equal.
-        let Ok(mut winner) = open(winner).and_then(|log| log.lines(limits)) else { return Ok(false) };
-        while let Some((line, _)) = ours.next_line()? {
-            match winner.next_line() {
-                Ok(Some((other, _))) if other == line => {}
+        let Ok(mut winner) = open(winner).and_then(|log| log.read(limits)) else { return Ok(false) };
+        if winner.header_line() != ours.header_line() {
+            return Ok(false);
+        }
+        let mut events = 0;
+        while let Some(event) = ours.next_event()? {
+            match winner.next_event() {
+                Ok(Some(other)) if other.row.raw() == event.row.raw() => events += 1,
                 _ => return Ok(false),
             }
         }
-        Ok(true)
-    }
-
-    /// Where the file lies until it is published.
-    pub fn temp_name(&self) -> Option<&OsStr> {
-        self.temp.path.file_name()
+        while let Ok(Some(_)) = winner.next_event() {}
+        let durable = winner.end().map(|end| end.events - end.torn.map_or(0, |torn| torn.recovered));
+        Ok(durable.is_some_and(|durable| durable >= events))
     }
 }
 

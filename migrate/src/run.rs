@@ -6,10 +6,11 @@
 use std::convert::Infallible;
 
 use dshlog_codec::check::{Checker, Verdict};
-use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile, LogReader};
+use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile, LogReader, Row};
 
 use crate::chain::{Chain, ChainError};
 use crate::children::Child;
+use crate::deviation::{Deviation, Tally};
 use crate::edge::{Edge, Refusal, RefusalClass};
 use crate::v0_to_v1::V0ToV1;
 use crate::v1_to_v2::{SourceKind, V1ToV2};
@@ -38,6 +39,7 @@ pub struct Run {
     reader: LogReader,
     chain: Chain,
     header: Header,
+    tally: Option<Tally>,
 }
 
 /// What a run that came to its end has seen.
@@ -49,6 +51,8 @@ pub struct Done {
     pub cut: u64,
     /// What the reader found at the end of the source.
     pub source: End,
+    /// Where the target does not say what the source says; only looked for after [`Run::count_deviations`].
+    pub deviations: Vec<Deviation>,
 }
 
 impl Run {
@@ -64,12 +68,17 @@ impl Run {
         let source = log.generation();
         let mut chain = Chain::new(source, target, edges(source, target, children))?;
         let header = chain.header(reader.header())?;
-        Ok(Run { reader, chain, header })
+        Ok(Run { reader, chain, header, tally: None })
     }
 
     /// The header of the target.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// Look for deviations on the way. Costs a little for each event.
+    pub fn count_deviations(&mut self) {
+        self.tally = Some(Tally::default());
     }
 
     /// All events of the target, in order.
@@ -83,11 +92,14 @@ impl Run {
                 receiver_stopped(event)
             })
         };
-        let walked = walk(&mut self.reader, &mut self.chain, &mut sink);
+        let walked = walk(&mut self, &mut sink);
         match (walked, stopped) {
             (_, Some(error)) => Err(RunError::Receiver(error)),
             (Err(error), None) => Err(error.widen()),
-            (Ok((cut, source)), None) => Ok(Done { events, cut, source }),
+            (Ok((cut, source)), None) => {
+                let deviations = self.tally.map(Tally::finish).unwrap_or_default();
+                Ok(Done { events, cut, source, deviations })
+            }
         }
     }
 }
@@ -104,12 +116,16 @@ fn receiver_stopped(event: &Event<'_>) -> Refusal {
 }
 
 fn walk(
-    reader: &mut LogReader,
-    chain: &mut Chain,
+    run: &mut Run,
     sink: &mut dyn FnMut(&Event<'_>) -> Result<(), Refusal>,
 ) -> Result<(u64, End), RunError> {
+    let Run { reader, chain, tally, .. } = run;
     let mut sink = sink;
     while let Some(row) = reader.next_row()? {
+        // The members of a packed run are safe integers and text.
+        if let (Some(tally), Row::Event(event)) = (tally.as_mut(), &row) {
+            tally.see(event);
+        }
         chain.row(&row, &mut sink)?;
     }
     let end = reader.take_end();

@@ -37,7 +37,7 @@ fn evidence(root: &Path) -> Evidence {
 fn learned(generation: u64, rows: &[&str]) -> Result<Option<Fact>, &'static str> {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), generation, "child", CHILD, rows);
-    let Evidence { children, warnings } = evidence(root.path());
+    let Evidence { children, warnings, .. } = evidence(root.path());
     let [child] = children.as_slice() else { panic!("one child") };
     assert_eq!((child.id.as_str(), child.created_at), (Some("child"), 1000));
     match warnings.first().map(|warning| &warning.fault) {

@@ -1,5 +1,5 @@
 //! Whole programs side by side on grown logs: `dshlog` against the floor (`zstd -dc`), a plain rival (`jq -c .seq`) and, when it is there, the
-//! official reader. Prints Markdown for `docs/performance.md`, which says how to run it.
+//! official reader; migrations of older generations against that one, and with one and two jobs. Prints Markdown for `docs/performance.md`, which says how to run it.
 //!
 //! One run gives all figures of a table, so that ratios hold whatever the machine does otherwise.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dshlog_tests::grow::{Plan, fingerprint, grow, grow_home};
+use dshlog_tests::grow::{Old, Plan, fingerprint, grow, grow_home, grow_old};
 use dshlog_tests::model::skip;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -26,6 +26,20 @@ fn main() -> Outcome<()> {
     eprintln!("logs lie in {}", bench.cache.display());
     bench.start()?;
     bench.list()?;
+    let only_migrations = args.iter().any(|arg| arg == "--migrate");
+    for &size in bench.sizes() {
+        for (name, old) in [("V0", Old::V0), ("V3", Old::V3)] {
+            bench.migrate(&format!("{name} to V4, {} MB", size / 1_000_000), old, &Plan::bytes(size))?;
+        }
+    }
+    bench.jobs()?;
+    if !bench.quick {
+        bench.migrate("V0 to V4, 115,000 frames", Old::V0, &Plan::frames(115_000))?;
+        bench.migrate("V0 to V4, 1 GB", Old::V0, &Plan::bytes(1_000_000_000))?;
+    }
+    if only_migrations {
+        return Ok(());
+    }
     for &size in bench.sizes() {
         bench.compare(&format!("{} MB", size / 1_000_000), &Plan::bytes(size))?;
     }
@@ -148,6 +162,89 @@ impl Bench {
         Ok(())
     }
 
+    /// A log of an older generation: the official reader carries it to V4 in memory, `verify` does that and more, and `migrate` also
+    /// writes it, reads it back and publishes it.
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn migrate(&self, title: &str, old: Old, plan: &Plan) -> Outcome<()> {
+        let key = format!("{old:?}-{plan:?}").replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let home = self.cached(&key, |home| grow_old(home, old, plan).map(drop))?;
+        let path = only(&only(&only(&home.join("sessions"))?)?)?;
+        let log = text(&path)?;
+        // The official reader holds the whole log, and a gigabyte is more than it can.
+        let is_huge = fs::metadata(&path)?.len() > 200_000_000;
+        let official = if is_huge { Err("too large".into()) } else { self.official(log) };
+        let runs = if is_huge { 1 } else { self.runs.min(3) };
+        let rows = [
+            ("official reader", official),
+            ("`dshlog verify`", self.best(runs, &self.dshlog, &["verify", log])),
+            ("`dshlog migrate`", self.migrated(runs, &home, &[])),
+        ];
+        let whole = rows[0].1.as_ref().ok().map(|took| took.wall);
+        println!("## {title}\n\n{} bytes compressed\n", fs::metadata(&path)?.len());
+        println!(
+            "| program | time | times faster than the official reader | peak memory |\n|---|---|---|---|"
+        );
+        for (name, took) in rows {
+            match took {
+                Ok(took) => {
+                    let ratio = whole.map_or_else(String::new, |whole| {
+                        format!("{:.1}", whole.as_secs_f64() / took.wall.as_secs_f64())
+                    });
+                    println!("| {name} | {} | {ratio} | {} |", milliseconds(took.wall), memory(took));
+                }
+                Err(why) => skip(&format!("{name}: {why}")),
+            }
+        }
+        println!();
+        Ok(())
+    }
+
+    /// A home of 500 sessions of V0 and V3, with one job and with two.
+    #[expect(clippy::print_stdout, reason = "the result")]
+    fn jobs(&self) -> Outcome<()> {
+        let home = self.cached("old-500", |home| {
+            for seed in 0..250 {
+                let plan = Plan { seed, ..Plan::bytes(200_000 + 4_000 * (seed % 50)) };
+                grow_old(home, Old::V0, &plan)?;
+                grow_old(home, Old::V3, &Plan { seed: seed + 1_000, ..plan })?;
+            }
+            Ok(())
+        })?;
+        let one = self.migrated(self.runs, &home, &["--jobs", "1"])?;
+        let two = self.migrated(self.runs, &home, &["--jobs", "2"])?;
+        println!("## A home of 500 sessions of V0 and V3\n");
+        println!("| `dshlog migrate --all` | time | peak memory |\n|---|---|---|");
+        println!("| `--jobs 1` | {} | {} |", milliseconds(one.wall), memory(one));
+        println!("| `--jobs 2` | {} | {} |", milliseconds(two.wall), memory(two));
+        println!(
+            "\nTwo jobs are {:.2} times as fast as one.\n",
+            one.wall.as_secs_f64() / two.wall.as_secs_f64()
+        );
+        Ok(())
+    }
+
+    /// `dshlog migrate --all` on fresh copies of a home.
+    fn migrated(&self, runs: u32, home: &Path, args: &[&str]) -> Outcome<Took> {
+        let copy = self.cache.join("copy");
+        let mut best = Took { wall: Duration::MAX, memory: None };
+        for run in 0..=runs {
+            if copy.is_dir() {
+                fs::remove_dir_all(&copy)?;
+            }
+            copy_folder(home, &copy)?;
+            let fixed = ["migrate", "--all", "--home", text(&copy)?, "--format", "json"];
+            let args: Vec<&str> = fixed.iter().chain(args).copied().collect();
+            // The last run is for the memory, with the program that measures it in front.
+            if run == runs {
+                best.memory = self.memory_of(&self.dshlog, &args)?;
+            } else {
+                best.wall = best.wall.min(time(&self.dshlog, &args)?);
+            }
+        }
+        fs::remove_dir_all(&copy)?;
+        Ok(best)
+    }
+
     /// Peak memory over logs of rising size.
     #[expect(clippy::print_stdout, reason = "the result")]
     fn memory(&self) -> Outcome<()> {
@@ -191,28 +288,27 @@ impl Bench {
         best.ok_or_else(|| "no run".into())
     }
 
-    /// The shortest of several runs, and the largest memory of them. Output goes nowhere.
+    /// The shortest of several runs, and the memory of one more. Output goes nowhere.
     fn best(&self, runs: u32, program: &Path, args: &[&str]) -> Outcome<Took> {
         let mut best = Took { wall: Duration::MAX, memory: None };
         for _ in 0..runs {
-            let start = Instant::now();
-            let status =
-                Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
-            best.wall = best.wall.min(start.elapsed());
-            if !status.success() {
-                return Err(format!("{} {}: {status}", program.display(), args.join(" ")).into());
-            }
+            best.wall = best.wall.min(time(program, args)?);
         }
-        // Memory in a run of its own: the program that measures it takes time to start.
-        if self.has_gnu_time {
-            let report = self.cache.join("time.txt");
-            fs::create_dir_all(&self.cache)?;
-            let mut command = Command::new("/usr/bin/time");
-            command.args(["-f", "%M", "-o", text(&report)?]).arg(program).args(args);
-            command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
-            best.memory = fs::read_to_string(&report)?.trim().parse().ok();
-        }
+        best.memory = self.memory_of(program, args)?;
         Ok(best)
+    }
+
+    /// Peak memory, in a run of its own: the program that measures it takes time to start.
+    fn memory_of(&self, program: &Path, args: &[&str]) -> Outcome<Option<u64>> {
+        if !self.has_gnu_time {
+            return Ok(None);
+        }
+        let report = self.cache.join("time.txt");
+        fs::create_dir_all(&self.cache)?;
+        let mut command = Command::new("/usr/bin/time");
+        command.args(["-f", "%M", "-o", text(&report)?]).arg(program).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+        Ok(fs::read_to_string(&report)?.trim().parse().ok())
     }
 
     /// The grown log of a plan, grown now or in an earlier run.
@@ -249,6 +345,33 @@ impl Bench {
         }
         Ok(folder)
     }
+}
+
+/// How long one run takes that ends well. Output goes nowhere.
+fn time(program: &Path, args: &[&str]) -> Outcome<Duration> {
+    let start = Instant::now();
+    let status = Command::new(program).args(args).stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+    let wall = start.elapsed();
+    if status.success() {
+        Ok(wall)
+    } else {
+        Err(format!("{} {}: {status}", program.display(), args.join(" ")).into())
+    }
+}
+
+/// Everything below a folder, at another place that is not there yet.
+fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }
 
 /// The only entry of a folder.

@@ -16,10 +16,12 @@ use crate::model::{Corpora, sha256_hex};
 use crate::text::Rng;
 
 mod frames;
+mod old;
 mod stream;
 mod turns;
 
 use frames::Frames;
+pub use old::{Old, grow_old};
 use turns::Turns;
 
 /// How the file holds its rows.

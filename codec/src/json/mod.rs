@@ -8,6 +8,7 @@
 //! Nothing here knows what a session is.
 
 mod equal;
+mod loss;
 mod number;
 mod print;
 mod string;
@@ -16,6 +17,7 @@ mod tree;
 mod value;
 
 pub use equal::{Digest, deep_digest, deep_digest_blanking};
+pub use loss::Losses;
 pub use number::{SAFE_INTEGER, print_number};
 pub use print::{is_canonical, ordered_members, print, print_str, print_string};
 pub use string::{JsStr, JsString};

@@ -123,7 +123,7 @@ fn array_index(key: JsStr<'_>) -> Option<u32> {
 /// Objects of so many members are looked through by comparing each name with each, which needs no memory.
 const FEW: usize = 12;
 
-fn has_duplicates(object: Js<'_>) -> bool {
+pub(super) fn has_duplicates(object: Js<'_>) -> bool {
     let mut names = [JsStr::plain(""); FEW];
     let mut members = object.members();
     for count in 0..FEW {

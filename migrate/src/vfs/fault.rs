@@ -56,6 +56,7 @@ struct Plan {
     fault: Option<Fault>,
     calls: AtomicUsize,
     record: Mutex<Vec<Call>>,
+    struck: Mutex<Option<Call>>,
     dead: AtomicBool,
     rival: Mutex<Option<Rival>>,
 }
@@ -73,6 +74,7 @@ impl<F: Vfs> FaultFs<F> {
             fault,
             calls: AtomicUsize::new(0),
             record: Mutex::default(),
+            struck: Mutex::default(),
             dead: AtomicBool::new(false),
             rival: Mutex::new(rival),
         };
@@ -100,6 +102,13 @@ impl<F: Vfs> FaultFs<F> {
     }
 }
 
+impl<F> FaultFs<F> {
+    /// The call that went wrong. Another thread reads ahead, so it need not be that of a run before.
+    pub(crate) fn struck(&self) -> Option<Call> {
+        *self.plan.struck.lock().unwrap()
+    }
+}
+
 fn broken() -> io::Error {
     io::Error::other("made to fail")
 }
@@ -117,6 +126,7 @@ impl Plan {
         if self.calls.fetch_add(1, Ordering::Relaxed) != self.at {
             return act();
         }
+        *self.struck.lock().unwrap() = Some(call);
         if let Some(rival) = self.rival.lock().unwrap().take() {
             rival();
         }
@@ -196,6 +206,7 @@ impl NewFile for Handle {
         };
         if fault.is_some() {
             self.full = true;
+            *self.plan.struck.lock().unwrap() = Some(Call::Write);
             self.plan.calls.fetch_add(1, Ordering::Relaxed);
             return if take == 0 {
                 Err(io::ErrorKind::StorageFull.into())

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use dshlog_codec::source::ReadAt;
 
 #[cfg(test)]
-pub(crate) use fault::{Fault, FaultFs};
+pub(crate) use fault::{Call, Fault, FaultFs};
 #[cfg(test)]
 pub(crate) use mem::MemFs;
 pub use os::OsFs;

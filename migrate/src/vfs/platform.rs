@@ -24,6 +24,7 @@ pub(super) fn for_owner_alone(options: &mut OpenOptions) {
 }
 
 #[cfg(unix)]
+#[expect(clippy::unnecessary_wraps, reason = "on Windows the file has to be opened")]
 pub(super) fn identity(_: &Path, metadata: &Metadata) -> io::Result<Identity> {
     use std::os::unix::fs::MetadataExt;
     let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);

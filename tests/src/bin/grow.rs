@@ -1,9 +1,9 @@
-//! Writes a grown log into a home: `grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N]`.
+//! Writes a grown log into a home: `grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4]`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use dshlog_tests::grow::{Grown, Plan, grow, grow_home};
+use dshlog_tests::grow::{Grown, Old, Plan, grow, grow_home, grow_old};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people")]
 fn main() -> ExitCode {
@@ -20,7 +20,9 @@ fn main() -> ExitCode {
         }
         Err(problem) => {
             eprintln!("grow: {problem}");
-            eprintln!("usage: grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N]");
+            eprintln!(
+                "usage: grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4]"
+            );
             ExitCode::from(2)
         }
     }
@@ -32,6 +34,7 @@ fn run(args: &[String]) -> Result<Option<Grown>, Box<dyn std::error::Error>> {
     let mut plan = Plan::bytes(10_000_000);
     let (mut seed, mut sessions) = (1, None);
     let mut raw = false;
+    let mut old = None;
     while let Some(option) = args.next() {
         let mut value = || args.next().map(|text| number(text)).ok_or(format!("{option} needs a value"));
         match option.as_str() {
@@ -40,6 +43,14 @@ fn run(args: &[String]) -> Result<Option<Grown>, Box<dyn std::error::Error>> {
             "--seed" => seed = value()??,
             "--sessions" => sessions = Some(value()??),
             "--raw" => raw = true,
+            "--generation" => {
+                old = match value()?? {
+                    0 => Some(Old::V0),
+                    3 => Some(Old::V3),
+                    4 => None,
+                    other => return Err(format!("no logs of V{other} are grown").into()),
+                }
+            }
             _ => return Err(format!("unknown option {option}").into()),
         }
     }
@@ -49,7 +60,10 @@ fn run(args: &[String]) -> Result<Option<Grown>, Box<dyn std::error::Error>> {
     }
     plan.seed = seed;
     let plan = if raw { plan.raw() } else { plan };
-    Ok(Some(grow(home, &plan)?))
+    Ok(Some(match old {
+        Some(old) => grow_old(home, old, &plan)?,
+        None => grow(home, &plan)?,
+    }))
 }
 
 /// `250`, `64K`, `10M`, `1G`, with decimal steps.

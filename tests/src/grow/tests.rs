@@ -128,3 +128,21 @@ fn shapes(line: &str) -> (String, Vec<String>) {
     walk(doc.root(), "", &mut out);
     (doc.root().get("type").unwrap().as_str().unwrap().to_lossy().into_owned(), out)
 }
+
+#[test]
+fn older_generations_are_whole_and_dense() {
+    for old in [Old::V0, Old::V3] {
+        let home = tempfile::tempdir().unwrap();
+        let grown = grow_old(home.path(), old, &Plan::bytes(100_000)).unwrap();
+        let log = LogFile::open(&grown.log).unwrap();
+        let mut reader = log.read(&Limits::default()).unwrap();
+        let mut turns = 0;
+        while let Some(event) = reader.next_event().unwrap() {
+            turns += u64::from(event.is("turn/end"));
+        }
+        let end = reader.take_end();
+        assert!(end.issue.is_none(), "{:?}", end.issue);
+        assert_eq!((end.events, turns), (grown.events, grown.turns), "{old:?}");
+        assert!(grown.turns > 5 && grown.plain >= 100_000, "{grown:?}");
+    }
+}

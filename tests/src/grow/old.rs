@@ -1,0 +1,157 @@
+//! Grows a log of an older generation, by saying the first turn of a real one again and again.
+//!
+//! No released program writes these generations any more, so nothing is made up here: rows, streams and references are
+//! those of the real turn, moved to new seqs, turns and ids. The letters of what was said are shifted in each turn,
+//! so that a compressor does not take the log for one turn.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::frames::Frames;
+use super::{Framing, Grown, Plan};
+use crate::model::Corpora;
+use crate::text::Rng;
+
+/// A generation that is grown out of the first turn of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// The era of single chunks: `v0-0.1.0rc6-bash-echo`.
+    V0,
+    /// The last one before V4: `v3-sdk-minimal`.
+    V3,
+}
+
+impl Old {
+    fn case(self) -> &'static str {
+        match self {
+            Old::V0 => "v0-0.1.0rc6-bash-echo",
+            Old::V3 => "v3-sdk-minimal",
+        }
+    }
+
+    fn name(self, framing: &Framing) -> &'static str {
+        match (self, framing) {
+            (Old::V0, Framing::Raw) => "session.jsonl",
+            (Old::V0, Framing::Zstd(_)) => "session.jsonl.zstd",
+            (Old::V3, Framing::Raw) => "session.v3.jsonl",
+            (Old::V3, Framing::Zstd(_)) => "session.v3.jsonl.zstd",
+        }
+    }
+}
+
+/// Rows that stand once in a log, however many turns it has.
+const ONCE: [&str; 7] = [
+    "session/title",
+    "request/header",
+    "request/context",
+    "system/message",
+    "permission/preset",
+    "sandbox/mode",
+    "approval/policy",
+];
+
+/// Write one grown log of an older generation into a home. The talk of the plan does not matter.
+pub fn grow_old(home: &Path, old: Old, plan: &Plan) -> io::Result<Grown> {
+    let corpora = Corpora::own();
+    let entry = corpora.log(old.case());
+    let stored = fs::read(&entry.log)?;
+    let is_raw = entry.log.extension().is_some_and(|extension| extension == "jsonl");
+    let bytes = if is_raw { stored } else { zstd::decode_all(&stored[..])? };
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        let ends = row["type"] == "turn/end";
+        rows.push(row);
+        if ends {
+            break;
+        }
+    }
+    let mut rng = Rng::new(plan.seed);
+    let id = format!("session-{}", rng.uuid());
+    let mut header = rows.remove(0);
+    header["id"] = Value::from(id.as_str());
+    let project = entry
+        .log
+        .ancestors()
+        .nth(2)
+        .and_then(Path::file_name)
+        .ok_or_else(|| io::Error::other("no project"))?;
+    let folder = home.join("sessions").join(project).join(&id);
+    fs::create_dir_all(&folder)?;
+    let log = folder.join(old.name(&plan.framing));
+    let mut frames = Frames::new(BufWriter::new(File::create(&log)?), &plan.framing, rng)?;
+    frames.line(format!("{header}\n").as_bytes())?;
+
+    let mut seq = 0;
+    let mut turns = 0;
+    while turns == 0 || !frames.is_enough(plan.until) {
+        let mut moved = BTreeMap::new();
+        for row in &rows {
+            if turns > 0 && row["type"].as_str().is_some_and(|kind| ONCE.contains(&kind)) {
+                continue;
+            }
+            let mut row = row.clone();
+            // A packed run takes a seq for each of its members.
+            let first = row.get("seq").or_else(|| row.get("seq0")).and_then(Value::as_u64).unwrap_or(0);
+            let len = ["texts", "args"]
+                .iter()
+                .find_map(|list| row["data"][list].as_array().or(row[list].as_array()));
+            let len = len.map_or(1, Vec::len) as u64;
+            for member in 0..len {
+                moved.insert(first + member, seq + member);
+            }
+            seq += len;
+            Turn { number: turns, moved: &moved }.change("", &mut row);
+            frames.line(format!("{row}\n").as_bytes())?;
+        }
+        turns += 1;
+    }
+    let (bytes, count) = frames.finish()?;
+    Ok(Grown { log, events: seq, turns, plain: bytes, frames: count })
+}
+
+/// What the turn is said again as.
+struct Turn<'a> {
+    number: u64,
+    moved: &'a BTreeMap<u64, u64>,
+}
+
+impl Turn<'_> {
+    /// Move what stands below the member `name`.
+    fn change(&self, name: &str, value: &mut Value) {
+        match (name, &mut *value) {
+            ("seq" | "seq0" | "sourceEventSeqs" | "startSeq" | "endSeq", Value::Number(seq)) => {
+                let moved = seq.as_u64().and_then(|seq| self.moved.get(&seq));
+                *value = Value::from(moved.copied().unwrap_or(0));
+            }
+            ("turn", Value::Number(turn)) => *value = Value::from(turn.as_u64().unwrap_or(0) + self.number),
+            ("id" | "callId" | "toolCallId", Value::String(id)) if !id.is_empty() && self.number > 0 => {
+                *id = format!("{id}-{}", self.number);
+            }
+            ("text" | "texts", Value::String(text)) => {
+                let shift = u8::try_from(self.number % 26).unwrap_or(0);
+                *text = text.chars().map(|c| shifted(c, shift)).collect();
+            }
+            (_, Value::Object(members)) => {
+                members.iter_mut().for_each(|(name, value)| self.change(name, value));
+            }
+            // What holds for a list holds for what is in it.
+            (_, Value::Array(values)) => values.iter_mut().for_each(|value| self.change(name, value)),
+            _ => {}
+        }
+    }
+}
+
+/// A letter further on in the alphabet.
+fn shifted(c: char, by: u8) -> char {
+    match c {
+        'a'..='z' => char::from(b'a' + (c as u8 - b'a' + by) % 26),
+        'A'..='Z' => char::from(b'A' + (c as u8 - b'A' + by) % 26),
+        _ => c,
+    }
+}
