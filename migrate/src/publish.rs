@@ -5,7 +5,7 @@
 //! removes the temporary file, and a process that dies leaves at most that file, which no reader looks at.
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,14 +18,15 @@ use sha2::{Digest, Sha256};
 use crate::problem::{Problem, Step};
 use crate::vfs::{Kind, NewFile, Vfs};
 
+mod frames;
+
+use frames::{Writer, Written};
+
 /// Plain text is given to the compressor in pieces of about this size. Small in tests, so that a small log takes several.
-const PIECE: usize = if cfg!(test) { 1 << 16 } else { 1 << 20 };
+const PIECE: usize = if cfg!(test) { 1 << 15 } else { 1 << 20 };
 
 /// How often another name is tried for a temporary file.
 const ATTEMPTS: u32 = 16;
-
-/// The level of the official writer.
-const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 
 /// Where a new log is to lie.
 #[derive(Clone, Debug)]
@@ -81,9 +82,10 @@ impl Temp<'_> {
 
 /// A log that is being written.
 pub struct Draft<'v> {
+    // In front of the name, so that the file is closed when that is removed.
+    writer: Writer,
     temp: Temp<'v>,
     target: Target,
-    frames: Frames,
     piece: Vec<u8>,
 }
 
@@ -92,18 +94,12 @@ impl<'v> Draft<'v> {
     pub fn create(vfs: &'v dyn Vfs, target: &Target, header: &Header) -> Result<Self, Problem> {
         let (path, file) = create_temp(vfs, target)?;
         let temp = Temp { vfs, path, is_gone: false };
-        let tee = Tee { file, digest: Sha256::new(), len: 0 };
-        let mut frames = Frames { encoding: target.encoding, state: State::Plain(tee) };
+        let mut writer = Writer::new(file, target.encoding);
         let mut line = Vec::new();
         header.print(&mut line);
         line.push(b'\n');
-        let mut begin = || {
-            frames.write_all(&line)?;
-            frames.state = State::Plain(frames.end_frame()?);
-            Ok(())
-        };
-        begin().map_err(temp.failed(Step::Write))?;
-        Ok(Draft { temp, target: target.clone(), frames, piece: Vec::with_capacity(PIECE * 5 / 4) })
+        writer.whole_frame(&line).map_err(temp.failed(Step::Write))?;
+        Ok(Draft { writer, temp, target: target.clone(), piece: Vec::with_capacity(PIECE * 5 / 4) })
     }
 
     /// Append a row. `print` appends it to the buffer, without line end.
@@ -114,18 +110,16 @@ impl<'v> Draft<'v> {
     }
 
     fn flush(&mut self) -> Result<(), Problem> {
-        self.frames.write_all(&self.piece).map_err(self.temp.failed(Step::Write))?;
-        self.piece.clear();
-        Ok(())
+        self.writer.piece(&mut self.piece).map_err(self.temp.failed(Step::Write))
     }
 
     /// End the log: all that was written is on the disk now.
     pub fn finish(mut self) -> Result<Staged<'v>, Problem> {
         self.flush()?;
-        let Draft { temp, target, mut frames, .. } = self;
-        let mut tee = frames.end_frame().map_err(temp.failed(Step::Write))?;
-        tee.file.sync().map_err(temp.failed(Step::Sync))?;
-        Ok(Staged { temp, target, digest: tee.digest.finalize().into(), len: tee.len })
+        let Draft { writer, temp, target, .. } = self;
+        let Written { mut file, digest, len } = writer.finish().map_err(temp.failed(Step::Write))?;
+        file.sync().map_err(temp.failed(Step::Sync))?;
+        Ok(Staged { temp, target, digest, len })
     }
 }
 
@@ -138,72 +132,6 @@ fn create_temp(vfs: &dyn Vfs, target: &Target) -> Result<(PathBuf, Box<dyn NewFi
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS => attempt += 1,
             Err(source) => return Err(Problem::Io { step: Step::Create, path, source }),
         }
-    }
-}
-
-/// The container that plain text goes through: a frame begins with its first byte, so that there are no empty ones.
-struct Frames {
-    encoding: Encoding,
-    state: State,
-}
-
-enum State {
-    /// Between two frames, or without any.
-    Plain(Tee),
-    Frame(zstd::stream::write::Encoder<'static, Tee>),
-    /// A step in between failed.
-    Broken,
-}
-
-impl Frames {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        if self.encoding == Encoding::Zstd && matches!(self.state, State::Plain(_)) {
-            let tee = self.end_frame()?;
-            let mut encoder = zstd::stream::write::Encoder::new(tee, LEVEL)?;
-            encoder.include_checksum(true)?;
-            self.state = State::Frame(encoder);
-        }
-        match &mut self.state {
-            State::Plain(tee) => tee.write_all(bytes),
-            State::Frame(encoder) => encoder.write_all(bytes),
-            State::Broken => Err(broken()),
-        }
-    }
-
-    /// Close the frame, if there is one, and give out the file.
-    fn end_frame(&mut self) -> io::Result<Tee> {
-        match std::mem::replace(&mut self.state, State::Broken) {
-            State::Plain(tee) => Ok(tee),
-            State::Frame(encoder) => encoder.finish(),
-            State::Broken => Err(broken()),
-        }
-    }
-}
-
-fn broken() -> io::Error {
-    io::Error::other("an earlier write failed")
-}
-
-/// The file, and what was written into it.
-struct Tee {
-    file: Box<dyn NewFile>,
-    digest: Sha256,
-    len: u64,
-}
-
-impl Write for Tee {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.file.write(bytes)?;
-        self.digest.update(&bytes[..n]);
-        self.len += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ fn logs() -> [(Member, Vec<u8>); 2] {
         count += 1;
     }
     let hex = |n: u64| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let noise = (0..20_000).map(hex).collect::<Vec<_>>().concat();
+    let noise = (0..10_000).map(hex).collect::<Vec<_>>().concat();
     let seq = count - 1;
     text.extend_from_slice(
         format!(r#"{{"type":"x/noise","seq":{seq},"time":1,"data":{{"text":"{noise}"}},"ignorable":true}}"#)
