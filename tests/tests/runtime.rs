@@ -2,6 +2,7 @@
 //! them itself, and it would have migrated them to the same text. Runs where `DSHLOG_ORACLE_CACHE` names a folder with the
 //! runtime in it, and says so where not.
 #![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::process::Command;
 
 use dshlog_codec::Generation;
 use dshlog_codec::home::{Temp, Walk, file_name, parse_name};
-use dshlog_codec::json::Js;
+use dshlog_codec::json::{Doc, Js};
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{Corpora, first_difference};
 use dshlog_tests::runtime::{ModelServer, Moved, Runtime, Session, Store, files_of, plain_text};
@@ -64,6 +65,7 @@ fn the_real_runtime_goes_on_with_what_we_migrated() {
         let mut continued = 0;
         for (session, old) in moved.sessions.iter().zip(&old) {
             if session.can_go_on {
+                assert_eq!(said[&session.id].is_empty(), case == "v3-empty", "{case} has a conversation");
                 goes_on(&runtime, &home, session, old, &said[&session.id]);
                 continued += 1;
             }
@@ -93,7 +95,7 @@ fn goes_on(
 
     // Titles are asked for on the side, and without the conversation.
     let call = requests.iter().find(|call| is_call_with(&call.body, said));
-    let call = call.unwrap_or_else(|| panic!("{id}: no request with {said:?} in {requests:?}"));
+    let call = call.unwrap_or_else(|| panic!("{id}: of {asked:?} none holds {said:?}"));
     assert_eq!(call.session.as_deref(), Some(&**id));
 
     let after = files_of(&session.folder).unwrap();
@@ -122,9 +124,12 @@ fn texts(store: &mut Store, home: &Path, session: &Session) -> Vec<String> {
     texts.filter(|text| text != "\"\"").collect()
 }
 
-/// True for a call of the model that holds these texts, in this order, and the prompt behind them.
+/// True for a call of the model whose messages hold these texts, in this order, and the prompt behind them. The rest of the
+/// body does not count: the client uploads the events of the log in it.
 fn is_call_with(body: &[u8], said: &[String]) -> bool {
-    let Ok(mut rest) = std::str::from_utf8(body) else { return false };
+    let body = String::from_utf8(body.to_vec()).ok().and_then(|body| Doc::parse(body).ok());
+    let Some(messages) = body.as_ref().and_then(|body| body.root().get("messages")) else { return false };
+    let mut rest = messages.raw();
     let prompt = format!("\"{PROMPT}\"");
     said.iter().chain([&prompt]).all(|text| match rest.split_once(&**text) {
         Some((_, behind)) => {
@@ -151,7 +156,10 @@ fn the_real_runtime_publishes_the_same() {
                 continue;
             }
             let id = session.id.as_ref().and_then(|id| id.as_str()).unwrap();
-            let report = reports.iter().find(|report| report["session"] == id);
+            let below = session.path.strip_prefix(theirs.home()).unwrap();
+            let folder = ours.home().join(below);
+            // By the folder: the header may name another session, and is refused for it.
+            let report = reports.iter().find(|report| report["path"] == *folder.to_string_lossy());
             let report = report.unwrap_or_else(|| panic!("{case}: no report about {id} in {reports:?}"));
             let verdict = store.migrate(&theirs.home(), id);
             let expected = if verdict.is_ok() { "migrated" } else { "refused" };
@@ -159,8 +167,7 @@ fn the_real_runtime_publishes_the_same() {
             if report["status"] != expected {
                 differences.push(format!("{case}: {id}: {verdict:?} against {report}"));
             }
-            let below = session.path.strip_prefix(theirs.home()).unwrap();
-            let (our_files, their_files) = (published(&ours.home().join(below)), published(&session.path));
+            let (our_files, their_files) = (published(&folder), published(&session.path));
             let difference = difference(&our_files, &their_files);
             differences.extend(difference.map(|difference| format!("{case}: {id}: {difference}")));
         }
