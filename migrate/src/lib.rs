@@ -8,6 +8,7 @@
 
 mod chain;
 pub mod children;
+pub mod codes;
 mod edge;
 mod fault;
 mod job;

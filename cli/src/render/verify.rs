@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dshlog_codec::{At, End, Error, Torn};
 
-use super::json::Object;
+use super::json::{Object, position};
 use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::text::visible;
@@ -24,7 +24,8 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
-    fn name(self) -> &'static str {
+    /// The word of the JSON forms.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -32,7 +33,8 @@ impl Severity {
         }
     }
 
-    fn role(self) -> Role {
+    /// How it is coloured.
+    pub(crate) fn role(self) -> Role {
         match self {
             Severity::Error => Role::Bad,
             Severity::Warning => Role::Warn,
@@ -158,13 +160,7 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         object.text("severity", finding.severity.name());
         object.text("code", finding.code);
         object.text("message", &finding.message);
-        object.object("at", |at| {
-            at.count_or_null("frame", finding.at.frame);
-            at.count_or_null("line", finding.at.line);
-            at.count_or_null("byte", finding.at.byte);
-            at.count_or_null("seq", finding.at.seq.map(|seq| seq.0));
-            at.text_or_null("pointer", finding.at.pointer.as_deref());
-        });
+        object.object("at", |at| position(&finding.at, at));
     });
     match report.recovery {
         None => document.raw("recovery", b"null"),
