@@ -64,7 +64,7 @@ impl By {
 }
 
 /// What mends it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mend {
     /// Who.
     pub(crate) by: By,

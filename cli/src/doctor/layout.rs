@@ -45,9 +45,7 @@ fn root_wide(seen: &Seen<'_>) -> Vec<Finding> {
         };
         let session = path.parent().and_then(|folder| by_folder.get(folder));
         // Both in one folder is a fault of that session, which is told with the refusals.
-        if let Some(session) =
-            session.filter(|session| session.fault().is_none_or(|f| f.code != "mixed-encodings"))
-        {
+        if let Some(session) = session.filter(|session| !session.has_fault("mixed-encodings")) {
             other.entry(&session.folder).or_insert_with(|| away(seen, session));
         }
     }
@@ -97,7 +95,7 @@ fn duplicates(seen: &Seen<'_>) -> Option<Finding> {
     }
     let several = by_name.into_values().filter(|sessions| sessions.len() > 1).flatten();
     let subjects = several.map(|session| {
-        let is_misplaced = session.fault().is_some_and(|fault| fault.code == "identity");
+        let is_misplaced = session.has_fault("identity");
         let which = if is_misplaced { "its header leads elsewhere" } else { "" };
         let subject = Subject::session(session).detail(which);
         if session.lock == Lock::Held {

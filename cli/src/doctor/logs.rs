@@ -26,27 +26,27 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
 
 /// One finding a rule, and a way of mending it.
 fn refusals(seen: &Seen<'_>) -> Vec<Finding> {
-    let mut rules: BTreeMap<(&'static str, By, Blocks), (Mend, Vec<Subject>)> = BTreeMap::new();
-    for session in seen.sessions {
-        let Some(fault) = session.fault() else { continue };
+    let mut rules: BTreeMap<(&'static str, Blocks, Mend), Vec<Subject>> = BTreeMap::new();
+    let of = |session| move |fault| (session, fault);
+    let faults = seen.sessions.iter().flat_map(|session| session.faults.iter().map(of(session)));
+    for (session, fault) in faults {
         let (mend, commands) = mend::refusal(session, fault, &seen.home.root);
         let subject = Subject {
             at: fault.at.clone(),
             writer: Some(fault.writer.clone()),
             ..Subject::session(session).detail(fault.message.clone()).commands(commands)
         };
-        let rule = rules.entry((fault.code, mend.by, fault.blocks)).or_insert_with(|| (mend, Vec::new()));
-        rule.1.push(subject);
+        rules.entry((fault.code, fault.blocks, mend)).or_default().push(subject);
     }
     let finding =
-        |((code, _, blocks), (mend, subjects))| Finding::of(Severity::Error, code, blocks, mend, subjects);
+        |((code, blocks, mend), subjects)| Finding::of(Severity::Error, code, blocks, mend, subjects);
     rules.into_iter().filter_map(finding).collect()
 }
 
 /// Refused logs with an older generation beside them.
 fn older_beside(seen: &Seen<'_>) -> Option<Finding> {
     let refused = seen.sessions.iter().filter(|session| {
-        session.fault().is_some_and(|fault| fault.code != "mixed-encodings" && fault.blocks != Blocks::List)
+        !session.faults.is_empty() && session.faults.iter().all(|fault| fault.blocks == Blocks::Session)
     });
     let subjects = refused.filter_map(|session| {
         let older = session.older.last()?;
@@ -94,7 +94,7 @@ fn windows(seen: &Seen<'_>) -> Option<Finding> {
 /// Torn tails, apart for formats that dsh appends to and those that it carries over.
 fn torn(seen: &Seen<'_>) -> Vec<Finding> {
     let (mut current, mut old) = (Vec::new(), Vec::new());
-    for session in seen.sessions.iter().filter(|session| session.fault().is_none()) {
+    for session in seen.sessions.iter().filter(|session| session.faults.is_empty()) {
         let Some(tail) = session.tail else { continue };
         let events = match tail.recovered {
             Some(1) => ", 1 event of it is kept".to_owned(),
@@ -141,7 +141,7 @@ fn old_format(seen: &Seen<'_>) -> Option<Finding> {
 /// Older generations beside logs that nothing is wrong with.
 fn older_generations(seen: &Seen<'_>) -> Option<Finding> {
     let carried =
-        seen.sessions.iter().filter(|session| session.fault().is_none() && !session.older.is_empty());
+        seen.sessions.iter().filter(|session| session.faults.is_empty() && !session.older.is_empty());
     let subjects = carried.map(|session: &Session| {
         let bytes = session.older.iter().map(|file| file.len).sum();
         let names: Vec<String> = session.older.iter().map(|file| file.generation.to_string()).collect();

@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) header: Option<Header>,
     /// What the next upgrade does to it.
     pub(crate) fate: Fate,
+    /// Why it is refused: where it lies, and what is in it.
+    pub(crate) faults: Vec<Fault>,
     /// What stands behind the last complete event.
     pub(crate) tail: Option<Tail>,
     /// Types of events that any reader may pass over because they say so, and how many there are of each.
@@ -52,7 +54,7 @@ pub(crate) enum Fate {
     /// It is carried over.
     Migrates,
     /// It is refused.
-    Refused(Box<Fault>),
+    Refused,
     /// Not judged: a writer is at work on a log that would have to be carried over.
     Locked,
 }
@@ -133,7 +135,7 @@ impl Looker<'_> {
         let file = match folder.chosen() {
             Ok(file) => file,
             Err(error) => {
-                session.fate = Fate::refused(&error, Generation::CURRENT, Writer::default());
+                session.refuse(&error, Generation::CURRENT, Writer::default());
                 return session;
             }
         };
@@ -141,8 +143,8 @@ impl Looker<'_> {
         let log = match Log::open(&chosen, Form::Stored, &self.kin) {
             Ok(log) => log,
             Err(error) => {
-                let writer = Writer { runtime: witness::releases(file.generation), ..Writer::default() };
-                session.fate = Fate::refused(&error, file.generation, writer);
+                let writer = witness::of_header(error.kind(), file.generation);
+                session.refuse(&error, file.generation, writer);
                 return session;
             }
         };
@@ -171,9 +173,12 @@ impl Looker<'_> {
             self.migrate(folder, &mut session)
         };
         session.ignorable = seen.ignorable;
-        if let Some(error) = refused {
+        // Of a current log dsh asks for its place only behind its content; its list asks for that alone.
+        let misplaced = log.check_identity().err();
+        let within = refused.filter(|error| misplaced.is_none() || error.code() != "identity");
+        for error in misplaced.iter().chain(&within) {
             let writer = witness::writer(&log.file, error.position(), &seen.required, error.code());
-            session.fate = Fate::refused(&error, file.generation, writer);
+            session.refuse(error, file.generation, writer);
         }
         session
     }
@@ -252,6 +257,7 @@ impl Session {
             file: newest,
             header: None,
             fate: Fate::Current,
+            faults: Vec::new(),
             tail: None,
             ignorable: BTreeMap::new(),
             obscure_children: 0,
@@ -266,12 +272,9 @@ impl Session {
         self.file.as_ref().map_or(&self.folder, |file| &file.path)
     }
 
-    /// Why it is refused.
-    pub(crate) fn fault(&self) -> Option<&Fault> {
-        match &self.fate {
-            Fate::Refused(fault) => Some(fault),
-            _ => None,
-        }
+    /// True when one of its faults has this code.
+    pub(crate) fn has_fault(&self, code: &str) -> bool {
+        self.faults.iter().any(|fault| fault.code == code)
     }
 }
 
@@ -298,8 +301,8 @@ impl Leftover {
     }
 }
 
-impl Fate {
-    fn refused(error: &Error, named: Generation, writer: Writer) -> Fate {
+impl Session {
+    fn refuse(&mut self, error: &Error, named: Generation, writer: Writer) {
         let mut at = error.position().clone();
         (at.path, at.generation) = (None, None);
         let (belongs, says) = match error.kind() {
@@ -307,7 +310,8 @@ impl Fate {
             ErrorKind::VersionMismatch { header, .. } => (None, header.parse().ok()),
             _ => (None, None),
         };
-        Fate::Refused(Box::new(Fault {
+        self.fate = Fate::Refused;
+        self.faults.push(Fault {
             code: error.code(),
             class: error.class(),
             message: without_place(error),
@@ -316,7 +320,7 @@ impl Fate {
             belongs,
             says,
             writer,
-        }))
+        });
     }
 }
 

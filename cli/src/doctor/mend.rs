@@ -37,7 +37,7 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
         ),
         "newer-format" => (Mend::new(By::Person, "a newer dsh reads it"), Vec::new()),
         "no-header" => (Mend::new(By::Nothing, "nothing can: no event was ever written to it"), Vec::new()),
-        "unknown-event" | "retired-event" => (
+        "unknown-event" | "retired-event" if is_current(session) => (
             Mend::new(By::Nothing, "nothing can yet; `dshlog read --lenient` shows the other events"),
             Vec::new(),
         ),
@@ -53,10 +53,7 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
                 Vec::new(),
             ),
             _ => (
-                Mend::new(
-                    By::Nothing,
-                    "nothing can yet; `dshlog read --lenient` shows what stands in front of it",
-                ),
+                Mend::new(By::Nothing, "nothing can yet; `dshlog read --lenient` shows what can be read"),
                 Vec::new(),
             ),
         },

@@ -98,7 +98,7 @@ impl Count {
         *match session.fate {
             Fate::Current => &mut self.current,
             Fate::Migrates => &mut self.migrate,
-            Fate::Refused(_) => &mut self.refused,
+            Fate::Refused => &mut self.refused,
             Fate::Locked => &mut self.locked,
         } += 1;
     }
@@ -110,7 +110,7 @@ impl Report {
         let mut findings = layout::findings(seen);
         findings.extend(logs::findings(seen));
         findings.extend(family::findings(seen));
-        findings.sort_by_key(|finding| {
+        findings.sort_by_cached_key(|finding| {
             let severity = match finding.severity {
                 Severity::Error => 0,
                 Severity::Warning => 1,
@@ -139,7 +139,7 @@ impl Report {
         });
         let locks = |lock| seen.sessions.iter().filter(|session| session.lock == lock).count() as u64;
         let is_unread = |session: &Session| {
-            session.fault().is_some_and(|fault| matches!(fault.class, Class::Io | Class::NotFound))
+            session.faults.iter().any(|fault| matches!(fault.class, Class::Io | Class::NotFound))
         };
         Report {
             root: seen.home.root.clone(),

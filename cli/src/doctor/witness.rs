@@ -1,7 +1,7 @@
 //! Who wrote an event, as far as its log tells. No log names the release of dsh that wrote it.
 
 use dshlog_codec::json::{Doc, Js};
-use dshlog_codec::{At, Generation, Limits, LogFile};
+use dshlog_codec::{At, ErrorKind, Generation, Limits, LogFile};
 
 use super::finding::Writer;
 
@@ -15,6 +15,20 @@ pub(crate) fn releases(generation: Generation) -> Option<&'static str> {
         5.. => Some("a newer dsh"),
         _ => None,
     }
+}
+
+/// Who wrote a log whose header is refused. `named` is what the file's name says, which counts least.
+pub(crate) fn of_header(kind: &ErrorKind, named: Generation) -> Writer {
+    let runtime = match kind {
+        // What only unreleased builds wrote.
+        ErrorKind::HeaderRetired { .. } => None,
+        ErrorKind::Newer { version } => releases(Generation(*version)),
+        ErrorKind::VersionMismatch { header, .. } => {
+            header.parse().ok().and_then(|version| releases(Generation(version)))
+        }
+        _ => releases(named),
+    };
+    Writer { runtime, ..Writer::default() }
 }
 
 /// Who wrote what is wrong at `at`. `required` has the types of the log that its generation does not know and cannot pass
@@ -113,6 +127,22 @@ mod tests {
         check(Some(2), &[], "request-header", (None, &["request/header"], Some("old")));
         check(Some(1), &[], "header-malformed", (None, &[], None));
         check(None, &[], "frame-magic", (None, &[], None));
+    }
+
+    #[test]
+    fn headers_say_more_than_names() {
+        let mismatch =
+            |header: &str| ErrorKind::VersionMismatch { name: Generation(3), header: header.into() };
+        for (kind, expected) in [
+            (ErrorKind::HeaderRetired { member: "sandboxMode" }, None),
+            (ErrorKind::Newer { version: 5 }, Some("a newer dsh")),
+            (mismatch("4"), Some("dsh 0.2")),
+            (mismatch("1"), None),
+            (mismatch("4.5"), None),
+            (ErrorKind::NoHeader, Some("dsh 0.1.5-rc.1")),
+        ] {
+            assert_eq!(of_header(&kind, Generation(3)).runtime, expected, "{kind}");
+        }
     }
 
     #[test]

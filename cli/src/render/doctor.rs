@@ -185,15 +185,16 @@ fn effect(blocks: Blocks) -> &'static str {
 fn writers(finding: &Finding) -> Vec<String> {
     let mut said = Vec::new();
     for writer in finding.subjects.iter().filter_map(|subject| subject.writer.as_ref()) {
-        let plugin = writer.plugin.as_ref().map(|plugin| match writer.events.as_slice() {
-            [] => plugin.clone(),
-            events => format!("{plugin} ({})", events.join(", ")),
-        });
-        let event = || (!writer.events.is_empty()).then(|| writer.events.join(", "));
-        let model = writer.model.as_ref().map(|(provider, model)| format!("with {provider} {model}"));
-        let parts = [plugin.or_else(event), writer.runtime.map(str::to_owned), model];
-        let words = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        if !words.is_empty() && !said.contains(&words) {
+        let runtime = writer.runtime.unwrap_or("no release that is known");
+        let who = match (&writer.plugin, writer.events.as_slice()) {
+            (None, []) => runtime.to_owned(),
+            (Some(plugin), []) => format!("{plugin} in {runtime}"),
+            (None, events) => format!("{runtime} ({})", events.join(", ")),
+            (Some(plugin), events) => format!("{plugin} ({}) in {runtime}", events.join(", ")),
+        };
+        let model = writer.model.as_ref().map(|(provider, model)| format!(", with {provider} {model}"));
+        let words = format!("{who}{}", model.unwrap_or_default());
+        if !said.contains(&words) {
             said.push(words);
         }
     }
