@@ -15,13 +15,14 @@ fn help() {
         &["ls", "-h"],
         &["read", "-h"],
         &["verify", "-h"],
+        &["doctor", "-h"],
         &["completions", "-h"],
         &["man", "-h"],
     ]
     .into_iter()
     .map(|args| place.told(args))
     .collect();
-    for command in ["ls", "read", "verify", "completions", "man"] {
+    for command in ["ls", "read", "verify", "doctor", "completions", "man"] {
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
         assert_eq!(examples.matches("\n  dshlog ").count(), 2, "{command} shows two examples");
@@ -59,6 +60,7 @@ fn a_closed_pipe_is_no_error() {
         &["read", "latest", "--events"],
         &["ls"],
         &["verify"],
+        &["doctor"],
         &["completions", "bash"],
     ] {
         let mut child = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(holder(locks, 0x801, 77), Some(4711));
         assert_eq!(holder(locks, 0x801, 78), None);
         assert_eq!(holder(locks, 0x802, 77), None);
-        assert_eq!(holder(locks, 0x1_0305, 79), None);
+        assert_eq!(holder(locks, 0x1_0306, 79), None);
         assert_eq!(holder(locks, (0x103 << 8) | 5, 79), Some(13));
         assert_eq!(holder("", 0, 0), None);
     }

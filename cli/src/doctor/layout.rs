@@ -108,46 +108,62 @@ fn duplicates(seen: &Seen<'_>) -> Option<Finding> {
     Finding::of(Severity::Error, "duplicate-id", Blocks::List, mend, subjects.collect())
 }
 
-/// Names that dsh tries in every project on its way to a session (`docs/spec/storage.md`, section 4.1).
-fn in_the_way(seen: &Seen<'_>) -> Option<Finding> {
+/// Names that dsh tries in every project on its way to a session (`docs/spec/storage.md`, section 4.1). Where it looks for
+/// the session's folder, anything else fails its list, too.
+fn in_the_way(seen: &Seen<'_>) -> Vec<Finding> {
     let names: HashSet<&OsStr> =
         seen.sessions.iter().filter_map(|session| session.folder.file_name()).collect();
-    let blocks = |path: &Path| {
-        let name = path.file_name()?.to_str()?;
-        // A folder, or a link to something; a file of this name hides the whole root.
-        let flat = name.strip_suffix(".zstd").unwrap_or(name).strip_suffix(".jsonl");
-        let flat = flat.filter(|_| path.exists()).map(OsStr::new);
-        let same = Some(OsStr::new(name)).filter(|_| path.exists() && !path.is_dir());
-        let found = flat.into_iter().chain(same).find(|name| names.contains(name))?;
-        Some(found.to_string_lossy().into_owned())
-    };
-    let in_project = |path: &Path| path.ancestors().nth(2) == Some(seen.walk.root.as_path());
     let passed = seen.walk.passed_over.iter().filter(|passed| !matches!(passed.why, Why::FlatLog));
-    let paths = passed.map(|passed| passed.path.as_path());
     let folders = seen.sessions.iter().map(|session| session.folder.as_path());
-    let subjects = paths.chain(folders).filter(|path| in_project(path)).filter_map(|path| {
-        let session = Some(blocks(path)?);
+    let (mut flat, mut other) = (Vec::new(), Vec::new());
+    for path in passed.map(|passed| passed.path.as_path()).chain(folders) {
+        // dsh follows links, so one that leads nowhere is not there.
+        if path.ancestors().nth(2) != Some(seen.walk.root.as_path()) || !path.exists() {
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default();
+        let id =
+            name.to_str().and_then(|name| name.strip_suffix(".zstd").unwrap_or(name).strip_suffix(".jsonl"));
+        let (found, name) = match id.map(OsStr::new) {
+            Some(id) if names.contains(id) => (&mut flat, id),
+            _ if names.contains(name) && !path.is_dir() => (&mut other, name),
+            _ => continue,
+        };
+        let session = Some(name.to_string_lossy().into_owned());
         let command = mend::aside(&seen.home.root, path);
-        Some(Subject { session, ..Subject::thing(path) }.commands([command]))
-    });
-    let mend = Mend::new(By::Command, "set it aside");
-    Finding::of(Severity::Error, "in-the-way", Blocks::Session, mend, subjects.collect())
+        found.push(Subject { session, ..Subject::thing(path) }.commands([command]));
+    }
+    [(Blocks::Session, flat), (Blocks::List, other)]
+        .into_iter()
+        .filter_map(|(blocks, found)| {
+            let mend = Mend::new(By::Command, "set it aside");
+            Finding::of(Severity::Error, "in-the-way", blocks, mend, found)
+        })
+        .collect()
 }
 
 fn links(seen: &Seen<'_>) -> Vec<Finding> {
     let linked = seen.walk.passed_over.iter().filter(|passed| matches!(passed.why, Why::LinkedProject));
+    let root = seen.walk.root.canonicalize().unwrap_or_else(|_| seen.walk.root.clone());
     let projects = linked.map(|passed| {
         let target = passed.path.canonicalize().ok();
         let words = target.as_ref().map(|target| format!("leads to {}", target.display()));
         let commands = target.map(|target| {
-            let (link, target) = (mend::quoted(&passed.path), mend::quoted(&target));
-            format!("rm -- {link} && mv -n -- {target} {link}")
+            let remove = mend::remove(&passed.path, false);
+            // Its sessions are found already where it leads to another project of the same root.
+            if target.starts_with(&root) {
+                return remove;
+            }
+            format!("{remove} && mv -n -- {} {}", mend::quoted(&target), mend::quoted(&passed.path))
         });
         Subject::thing(&passed.path).detail(words.unwrap_or_default()).commands(commands)
     });
     let sessions = seen.walk.sessions.iter().filter(|session| session.is_link);
     let sessions = sessions.map(|session| Subject::thing(&session.path));
-    let mend = Mend::new(By::Command, "put the folder itself in the place of the link");
+    let mend = Mend::new(
+        By::Command,
+        "put the folder itself in the place of the link, or take away a link into the same root",
+    );
     let by_id = Mend::new(By::Nobody, "nothing is to be mended while it is opened by its id");
     [
         Finding::of(Severity::Warning, "linked-project", Blocks::Session, mend, projects.collect()),

@@ -1,6 +1,7 @@
 //! One session folder, looked at from all sides: what the next upgrade makes of its log, and what else lies there.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,6 +9,7 @@ use std::time::SystemTime;
 use dshlog_codec::check::EventType;
 use dshlog_codec::check::shapes;
 use dshlog_codec::home::{GenerationFile, SessionFolder, WriteLock};
+use dshlog_codec::json::SAFE_INTEGER;
 use dshlog_codec::{At, Class, Error, ErrorKind, Event, Generation, Header};
 use dshlog_migrate::{Migrator, Outcome, Problem};
 
@@ -329,11 +331,17 @@ impl Session {
 fn blocks(kind: &ErrorKind, named: Generation) -> Blocks {
     match kind {
         ErrorKind::MixedEncodings { .. } => Blocks::Root,
-        ErrorKind::HeaderRetired { .. } | ErrorKind::Identity { .. } | ErrorKind::Io { .. } => Blocks::List,
+        ErrorKind::HeaderRetired { .. } | ErrorKind::Identity { .. } => Blocks::List,
+        // A link that leads nowhere is passed over.
+        ErrorKind::Io { source, .. } if source.kind() != io::ErrorKind::NotFound => Blocks::List,
         // Only a version that is a count fails the list; a log with any other one is passed over.
-        ErrorKind::VersionMismatch { header, .. } if header.parse::<u64>().is_ok() => Blocks::List,
+        ErrorKind::VersionMismatch { header, .. } if is_count(header) => Blocks::List,
         // A newer header in a file that is named as one of ours; a file with a newer name is passed over.
         ErrorKind::Newer { .. } if named == Generation::CURRENT => Blocks::List,
         _ => Blocks::Session,
     }
+}
+
+fn is_count(text: &str) -> bool {
+    text.parse().is_ok_and(|number: u64| number <= SAFE_INTEGER)
 }

@@ -37,31 +37,15 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
         ),
         "newer-format" => (Mend::new(By::Person, "a newer dsh reads it"), Vec::new()),
         "no-header" => (Mend::new(By::Nothing, "nothing can: no event was ever written to it"), Vec::new()),
-        "unknown-event" | "retired-event" if is_current(session) => (
-            Mend::new(By::Nothing, "nothing can yet; `dshlog read --lenient` shows the other events"),
-            Vec::new(),
-        ),
-        _ => match fault.class {
-            Class::Io | Class::NotFound => {
-                (Mend::new(By::Person, "see what the file is and who may read it"), Vec::new())
-            }
-            Class::Unsupported if !is_current(session) => (
-                Mend::new(
-                    By::Nothing,
-                    "nothing can yet; `dshlog read --as-stored` shows the events as they are",
-                ),
-                Vec::new(),
-            ),
-            _ => (
-                Mend::new(By::Nothing, "nothing can yet; `dshlog read --lenient` shows what can be read"),
-                Vec::new(),
-            ),
-        },
+        _ if matches!(fault.class, Class::Io | Class::NotFound) => {
+            (Mend::new(By::Person, "see what the file is and who may read it"), Vec::new())
+        }
+        _ => {
+            let text =
+                "nothing can yet; `dshlog read` shows what can be read of it by `--lenient` or `--as-stored`";
+            (Mend::new(By::Nothing, text), Vec::new())
+        }
     }
-}
-
-fn is_current(session: &Session) -> bool {
-    session.file.as_ref().is_some_and(|file| file.generation == Generation::CURRENT)
 }
 
 /// A folder that was moved or renamed goes back to where its header leads, when nothing lies there.

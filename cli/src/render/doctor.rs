@@ -126,10 +126,10 @@ impl View<'_, '_> {
             Blocks::List => {
                 "dsh lists no session of this root, and upgrades none, until the faults of its list are mended"
             }
-            _ if errors > 0 => "the next upgrade leaves the refused sessions behind, as they are",
-            _ if warnings > 0 => "the next upgrade loses no session",
-            _ if report.total.sessions == 0 => "there are no sessions here",
-            _ => "nothing stands in the way of an upgrade",
+            Blocks::Session => "the next upgrade leaves the sessions that dsh does not open as they are",
+            Blocks::Nothing if warnings > 0 => "the next upgrade loses no session",
+            Blocks::Nothing if report.total.sessions == 0 => "there are no sessions here",
+            Blocks::Nothing => "nothing stands in the way of an upgrade",
         };
         let role = if errors > 0 {
             Role::Bad
