@@ -1,4 +1,5 @@
 //! `dshlog doctor`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -268,12 +269,12 @@ fn leftovers_and_locks() {
     let place = place(&["v4-thinking", "v3-fork", "v4-fork", "v4-two-sessions"]);
     let (thinking, old) = (log(&place, "48976fcf"), log(&place, "8652561f"));
     let stray = thinking.with_file_name("session.migration.0123456789abcdef.jsonl.zstd.tmp");
-    aged(&stray, &[0; 2100], Duration::from_secs(3 * 86_400 + 7_200));
+    aged(&stray, &[0; 2100], Duration::from_hours(74));
     let busy = old.with_file_name("session.migration.0123456789abcdef.jsonl.zstd.tmp");
     aged(&busy, b"x", Duration::from_secs(5));
     let project = place.path().join(PROJECT);
     fs::create_dir(project.join("session-new")).unwrap();
-    aged(&project.join("session-new/session.v4.jsonl.zstd.0123456789ab.tmp"), b"", Duration::from_secs(60));
+    aged(&project.join("session-new/session.v4.jsonl.zstd.0123456789ab.tmp"), b"", Duration::from_mins(1));
     fs::create_dir(project.join(".dsh-mkdir-Ab12Cd")).unwrap();
     fs::write(thinking.with_file_name("session.lock"), "").unwrap();
     let locked = File::create(old.with_file_name("session.lock")).unwrap();
@@ -363,6 +364,37 @@ fn a_file_that_dsh_cannot_open() {
     assert_eq!(finding(&report, "frame-magic")["blocks"], "session");
 }
 
+/// What is beyond a limit of ours says nothing of dsh.
+#[test]
+fn a_line_that_is_too_long() {
+    let place = Place::empty(PROGRAM);
+    let log = session(&place, "a", "", "");
+    File::options().write(true).open(log).unwrap().set_len(257 << 20).unwrap();
+    let (code, report) = report(&place, &[]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        (&finding(&report, "limit")["severity"], &report["blocks"]),
+        (&"warning".into(), &"nothing".into())
+    );
+    assert_eq!(report["sessions"]["notJudged"], 1);
+}
+
+/// A project that lies elsewhere is found once it is no link.
+#[cfg(unix)]
+#[test]
+fn a_linked_project() {
+    let place = place(&["v4-thinking"]);
+    let project = place.path().join(PROJECT);
+    fs::rename(&project, place.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), &project).unwrap();
+    let (code, report) = report(&place, &[]);
+    assert_eq!((code, &report["sessions"]["count"]), (1, &0.into()));
+    assert_eq!(codes(&report), [("linked-project".to_owned(), "session".to_owned())]);
+    mend(&place, &report);
+    let (code, report) = self::report(&place, &[]);
+    assert_eq!((code, &report["sessions"]["current"]), (0, &1.into()));
+}
+
 /// Things that are no logs, with names that would act on a terminal.
 #[cfg(unix)]
 #[test]
@@ -432,7 +464,7 @@ fn listing(folder: &Path) -> Vec<String> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let metadata = entry.metadata().unwrap();
-        all.push(format!("{:?} {} {:?}", entry.path(), metadata.len(), metadata.modified().unwrap()));
+        all.push(format!("{} {} {:?}", entry.path().display(), metadata.len(), metadata.modified().unwrap()));
         if metadata.is_dir() {
             all.extend(listing(&entry.path()));
         }

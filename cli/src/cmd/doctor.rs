@@ -31,14 +31,12 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Doctor) -> Result<Outcome, Failure> {
     let arguments = arguments(ctx, args, &home);
     let report =
         Report::of(&Seen { home: &home, walk: &walk, sessions: &sessions, arguments, now: ctx.now() });
-    match format {
-        Format::Json => json(&report, ctx.out())?,
-        _ => {
-            let (width, color, all, zone) =
-                (ctx.terminal.width, ctx.color, ctx.is_verbose(), ctx.zone().clone());
-            ctx.page();
-            text(&report, ctx.out(), width, color, all, &zone)?;
-        }
+    if format == Format::Json {
+        json(&report, ctx.out())?;
+    } else {
+        let (width, color, all, zone) = (ctx.terminal.width, ctx.color, ctx.is_verbose(), ctx.zone().clone());
+        ctx.page();
+        text(&report, ctx.out(), width, color, all, &zone)?;
     }
     Ok(match (report.is_unread, report.is_ok()) {
         (true, _) => Outcome::Unread,

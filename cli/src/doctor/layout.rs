@@ -254,3 +254,29 @@ fn strays(seen: &Seen<'_>) -> Vec<Finding> {
     .flatten()
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dshlog_codec::home::{Home, PassedOver};
+
+    /// Who runs tests may be allowed to look at everything, so this walk is made up.
+    #[test]
+    fn what_the_system_hides_fails_the_list() {
+        let root = Path::new("/h/sessions");
+        let hidden = || Why::Unreadable(std::io::ErrorKind::PermissionDenied.into());
+        let walk = Walk {
+            root: root.to_owned(),
+            exists: true,
+            projects: Vec::new(),
+            sessions: Vec::new(),
+            passed_over: vec![PassedOver { path: root.join("p"), why: hidden() }],
+        };
+        let home = Home { path: None, root: root.to_owned() };
+        let seen = Seen { home: &home, walk: &walk, sessions: &[], arguments: String::new(), now: 0 };
+        let found = findings(&seen);
+        let [finding] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((finding.code, finding.blocks), ("unreadable", Blocks::List));
+        assert!(super::super::Report::of(&seen).is_unread);
+    }
+}

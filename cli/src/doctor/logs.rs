@@ -38,8 +38,10 @@ fn refusals(seen: &Seen<'_>) -> Vec<Finding> {
         };
         rules.entry((fault.code, fault.blocks, mend)).or_default().push(subject);
     }
-    let finding =
-        |((code, blocks, mend), subjects)| Finding::of(Severity::Error, code, blocks, mend, subjects);
+    let finding = |((code, blocks, mend), subjects)| {
+        let severity = if blocks == Blocks::Nothing { Severity::Warning } else { Severity::Error };
+        Finding::of(severity, code, blocks, mend, subjects)
+    };
     rules.into_iter().filter_map(finding).collect()
 }
 
@@ -120,7 +122,8 @@ fn torn(seen: &Seen<'_>) -> Vec<Finding> {
 }
 
 fn not_judged(seen: &Seen<'_>) -> Option<Finding> {
-    let locked = seen.sessions.iter().filter(|session| matches!(session.fate, Fate::Locked));
+    let is_locked = |session: &&Session| matches!(session.fate, Fate::NotJudged) && session.faults.is_empty();
+    let locked = seen.sessions.iter().filter(is_locked);
     let mend = Mend::new(By::Person, "end the dsh that is at work on it, then look again");
     let subjects = locked.map(Subject::session).collect();
     Finding::of(Severity::Warning, "not-judged", Blocks::Nothing, mend, subjects)

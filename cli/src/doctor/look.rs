@@ -57,8 +57,9 @@ pub(crate) enum Fate {
     Migrates,
     /// It is refused.
     Refused,
-    /// Not judged: a writer is at work on a log that would have to be carried over.
-    Locked,
+    /// Not judged: a writer is at work on a log that would have to be carried over, or the log is beyond a limit of this
+    /// program.
+    NotJudged,
 }
 
 /// Why a session is refused.
@@ -153,7 +154,7 @@ impl Looker<'_> {
         session.name = log.header.id.to_lossy().into_owned();
         session.header = Some(log.header.clone());
         if !log.is_current() && session.lock == Lock::Held {
-            session.fate = Fate::Locked;
+            session.fate = Fate::NotJudged;
             return session;
         }
         let mut seen = Seen::new(file.generation);
@@ -192,7 +193,7 @@ impl Looker<'_> {
         match report.outcome {
             Outcome::Current => session.fate = Fate::Current,
             Outcome::Would { .. } | Outcome::Migrated { .. } => session.fate = Fate::Migrates,
-            Outcome::Locked => session.fate = Fate::Locked,
+            Outcome::Locked => session.fate = Fate::NotJudged,
             Outcome::Refused(problem) | Outcome::Failed(problem) => return Some(reason(problem)),
         }
         None
@@ -280,12 +281,12 @@ impl Session {
     }
 }
 
-/// The lock of the session in `folder`. A lock that cannot be asked is taken for free: nothing is written on its word.
+/// The lock of the session in `folder`. One that cannot be asked counts as held, since on its word files are removed.
 pub(crate) fn lock(folder: &Path, has_file: bool) -> Lock {
     match WriteLock::is_held(folder) {
-        Ok(true) => Lock::Held,
-        _ if has_file => Lock::Free,
-        _ => Lock::None,
+        Ok(true) | Err(_) => Lock::Held,
+        Ok(false) if has_file => Lock::Free,
+        Ok(false) => Lock::None,
     }
 }
 
@@ -312,7 +313,8 @@ impl Session {
             ErrorKind::VersionMismatch { header, .. } => (None, header.parse().ok()),
             _ => (None, None),
         };
-        self.fate = Fate::Refused;
+        let is_ours = error.class() == Class::Limit;
+        self.fate = if is_ours { Fate::NotJudged } else { Fate::Refused };
         self.faults.push(Fault {
             code: error.code(),
             class: error.class(),
@@ -338,6 +340,7 @@ fn blocks(kind: &ErrorKind, named: Generation) -> Blocks {
         ErrorKind::VersionMismatch { header, .. } if is_count(header) => Blocks::List,
         // A newer header in a file that is named as one of ours; a file with a newer name is passed over.
         ErrorKind::Newer { .. } if named == Generation::CURRENT => Blocks::List,
+        ErrorKind::Limit { .. } => Blocks::Nothing,
         _ => Blocks::Session,
     }
 }

@@ -87,8 +87,8 @@ pub(crate) struct Count {
     pub(crate) migrate: u64,
     /// Refused.
     pub(crate) refused: u64,
-    /// Not judged, since a writer holds them.
-    pub(crate) locked: u64,
+    /// Not judged, since a writer holds them or they are too large.
+    pub(crate) not_judged: u64,
 }
 
 impl Count {
@@ -99,7 +99,7 @@ impl Count {
             Fate::Current => &mut self.current,
             Fate::Migrates => &mut self.migrate,
             Fate::Refused => &mut self.refused,
-            Fate::Locked => &mut self.locked,
+            Fate::NotJudged => &mut self.not_judged,
         } += 1;
     }
 }

@@ -55,7 +55,8 @@ impl View<'_, '_> {
             self.page.line(Line::of(Role::Plain, &name).with(Role::Plain, &fates(&format.count)))?;
         }
         if report.held + report.free > 0 {
-            let locks = format!("  {} held, {} free", units::count(report.held, "lock"), report.free);
+            let locks =
+                format!("  {} held, {} free", units::count(report.held, "lock"), units::grouped(report.free));
             self.page.line(Line::of(Role::Dim, &locks))?;
         }
         Ok(())
@@ -163,7 +164,7 @@ fn fates(count: &Count) -> String {
         (count.current, "current"),
         (count.migrate, "to be carried over"),
         (count.refused, "refused"),
-        (count.locked, "not judged"),
+        (count.not_judged, "not judged"),
     ];
     let words: Vec<String> = parts
         .iter()
@@ -245,7 +246,7 @@ fn count(count: &Count, object: &mut Object) {
     object.count("current", count.current);
     object.count("toMigrate", count.migrate);
     object.count("refused", count.refused);
-    object.count("notJudged", count.locked);
+    object.count("notJudged", count.not_judged);
 }
 
 fn subject(subject: &Subject, object: &mut Object) {
