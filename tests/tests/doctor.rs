@@ -350,6 +350,7 @@ fn what_this_system_does_not_read() {
     let (code, report) = report(&place, &[]);
     if cfg!(unix) {
         assert_eq!((code, &subject(&report, "windows-cwd")["detail"]), (1, &r"C:\w".into()));
+        assert_eq!(report["sessions"]["refused"], 1);
     }
 }
 

@@ -3,12 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::finding::{Blocks, By, Finding, Mend, Severity, Subject};
-use super::look::{Fate, Lock, Session};
+use super::look::{Fate, Lock, Session, is_foreign, is_too_large};
 use super::{Seen, mend};
 use crate::render::units;
-
-/// Size from which dsh cannot open a file (`docs/spec/storage.md`, section 14, R22).
-const TOO_LARGE: u64 = 1 << 31;
 
 /// Everything that the logs tell.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
@@ -75,22 +72,21 @@ fn older_beside(seen: &Seen<'_>) -> Option<Finding> {
 
 fn too_large(seen: &Seen<'_>) -> Option<Finding> {
     let large = seen.sessions.iter().filter_map(|session| {
-        let file = session.file.as_ref().filter(|file| file.len >= TOO_LARGE)?;
+        let file = session.file.as_ref().filter(|file| is_too_large(file))?;
         Some(Subject::session(session).detail(units::bytes(file.len)).bytes(file.len))
     });
     let mend = Mend::new(By::Nothing, "nothing can yet; dshlog reads it");
     Finding::of(Severity::Error, "too-large", Blocks::Session, mend, large.collect())
 }
 
-/// Where paths are those of POSIX, dsh takes none of Windows for absolute.
 fn windows(seen: &Seen<'_>) -> Option<Finding> {
     let of_windows = seen.sessions.iter().filter_map(|session| {
-        let header = session.header.as_ref().filter(|header| header.has_windows_cwd() && !cfg!(windows))?;
+        let header = session.header.as_ref().filter(|header| is_foreign(header))?;
         let cwd = header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned());
         Some(Subject::session(session).detail(cwd.unwrap_or_default()))
     });
     let mend = Mend::new(By::Nothing, "nothing can yet; dshlog reads it, and so does dsh on Windows");
-    Finding::of(Severity::Warning, "windows-cwd", Blocks::Session, mend, of_windows.collect())
+    Finding::of(Severity::Error, "windows-cwd", Blocks::Session, mend, of_windows.collect())
 }
 
 /// Torn tails, apart for formats that dsh appends to and those that it carries over.

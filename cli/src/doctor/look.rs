@@ -183,6 +183,9 @@ impl Looker<'_> {
             let writer = witness::writer(&log.file, error.position(), &seen.required, error.code());
             session.refuse(error, file.generation, writer);
         }
+        if is_too_large(file) || is_foreign(&log.header) {
+            session.fate = Fate::Refused;
+        }
         session
     }
 
@@ -198,6 +201,17 @@ impl Looker<'_> {
         }
         None
     }
+}
+
+/// True for a file that dsh cannot open (`docs/spec/storage.md`, section 14, R22).
+pub(super) fn is_too_large(file: &GenerationFile) -> bool {
+    file.len >= 1 << 31
+}
+
+/// True for a working directory of Windows where paths are those of POSIX: dsh does not take it for absolute
+/// (`docs/spec/storage.md`, section 2.2).
+pub(super) fn is_foreign(header: &Header) -> bool {
+    header.has_windows_cwd() && !cfg!(windows)
 }
 
 /// The fault of the log that a problem stands for.
