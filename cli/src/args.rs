@@ -110,6 +110,7 @@ pub(crate) enum Command {
     Read(Read),
     Verify(Verify),
     Migrate(Migrate),
+    Doctor(Doctor),
     Completions(Completions),
     Man(Man),
 }
@@ -265,6 +266,21 @@ pub(crate) struct Migrate {
     #[arg(long, short = 'n')]
     pub(crate) dry_run: bool,
     /// Work on this many sessions at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+}
+
+/// Say what the next upgrade of dsh will do to a home, and what mends what is wrong with it
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Forms: text; json, one document. `-v` shows all that a finding is about, not only the first few.\n\n\
+                  Examples:\n  dshlog doctor\n  dshlog doctor ~/.dsh --format json"
+)]
+pub(crate) struct Doctor {
+    /// A home or a root of sessions, instead of the default one
+    #[arg(value_name = "HOME|ROOT")]
+    pub(crate) place: Option<PathBuf>,
+    /// Work on this many logs at once [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
 }

@@ -41,6 +41,7 @@ pub(crate) struct Ctx {
     format: Option<Format>,
     color_err: bool,
     quiet: bool,
+    verbose: bool,
     pager: Option<Pager>,
     wants_pager: bool,
     zone: OnceCell<TimeZone>,
@@ -75,6 +76,7 @@ impl Ctx {
             format: global.format,
             color_err: colored(global.color, terminal.stderr, no_color),
             quiet: global.quiet,
+            verbose: global.verbose > 0,
             pager: None,
             wants_pager: terminal.stdout && !global.no_pager,
             zone: OnceCell::new(),
@@ -92,6 +94,16 @@ impl Ctx {
     pub(crate) fn home(&self) -> Result<Home, dshlog_codec::Error> {
         let asked = Asked { home: self.home.as_deref(), root: self.root.as_deref() };
         Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &self.cwd })
+    }
+
+    /// True when a switch names the home or the root.
+    pub(crate) fn names_place(&self) -> bool {
+        self.home.is_some() || self.root.is_some()
+    }
+
+    /// Whether to show everything: `-v`.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
     }
 
     /// Stdout, or the pager.

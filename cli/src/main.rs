@@ -3,6 +3,7 @@
 mod args;
 mod cmd;
 mod ctx;
+mod doctor;
 mod exit;
 mod hint;
 mod pager;

@@ -9,6 +9,7 @@
 
 mod chain;
 pub mod children;
+pub mod codes;
 mod deviation;
 mod edge;
 mod fault;

@@ -16,13 +16,14 @@ fn help() {
         &["read", "-h"],
         &["verify", "-h"],
         &["migrate", "-h"],
+        &["doctor", "-h"],
         &["completions", "-h"],
         &["man", "-h"],
     ]
     .into_iter()
     .map(|args| place.told(args))
     .collect();
-    for command in ["ls", "read", "verify", "migrate", "completions", "man"] {
+    for command in ["ls", "read", "verify", "migrate", "doctor", "completions", "man"] {
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
         assert_eq!(examples.matches("\n  dshlog ").count(), 2, "{command} shows two examples");
@@ -63,6 +64,7 @@ fn a_closed_pipe_is_no_error() {
         &["read", "latest", "--events"],
         &["ls"],
         &["verify"],
+        &["doctor"],
         &["completions", "bash"],
     ] {
         let mut child = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -18,7 +18,7 @@ fn page(name: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn examples() {
-    for (name, at_least) in [("README.md", 5), ("docs/output.md", 9)] {
+    for (name, at_least) in [("README.md", 6), ("docs/output.md", 10)] {
         let mut compared = 0;
         for block in page(name).split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
             for example in format!("\n{block}").split("\n$ ").skip(1) {
@@ -149,6 +149,7 @@ fn every_member_is_described() {
     let logs: Vec<&str> = corpora.entries.iter().map(|entry| entry.log.to_str().unwrap()).collect();
     let mut printed = Printed::default();
     printed.run(&place, &["ls", "--all", "--format", "json"]);
+    printed.run(&place, &["doctor", "--format", "json"]);
     printed.run(&place, &[&["verify", "--format", "json", &windows][..], &logs].concat());
     let mut homes = BTreeSet::new();
     for (entry, log) in corpora.entries.iter().zip(&logs) {
@@ -156,6 +157,7 @@ fn every_member_is_described() {
         if homes.insert(home) {
             printed.run(&place, &["ls", home, "--all", "--long", "--format", "json"]);
             printed.run(&place, &["migrate", "--home", home, "--all", "--dry-run", "--format", "json"]);
+            printed.run(&place, &["doctor", home, "--format", "json"]);
         }
         printed.run(&place, &["read", log, "--header", "--long", "--format", "json", "--as-stored"]);
         printed.run(&place, &["read", log, "--events"]);
@@ -194,7 +196,7 @@ fn every_member_is_described() {
     }
     assert_eq!(missing, [] as [String; 0], "docs/output.md says nothing of these");
 
-    let schemas = ["listed", "skipped", "verify", "migrate", "session", "surface"]
+    let schemas = ["listed", "skipped", "verify", "migrate", "doctor", "session", "surface"]
         .map(|name| format!("`dshlog.{name}/1`"));
     let headings = schemas.iter().map(String::as_str).chain(["The header", "An event", "Messages"]);
     for heading in headings {

@@ -4,6 +4,7 @@
 mod answers;
 mod contract;
 mod docs;
+mod doctor;
 mod follow;
 mod generations;
 mod ls;

@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use dshlog_codec::At;
+
 /// A document or an object in one.
 #[derive(Debug)]
 pub(crate) struct Object(Vec<u8>);
@@ -74,6 +76,19 @@ impl Object {
         self.raw(name, format!("[{}]", values.join(",")).as_bytes());
     }
 
+    /// Strings in an array.
+    pub(crate) fn texts<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
+        let mut json = b"[".to_vec();
+        for (i, value) in values.enumerate() {
+            if i > 0 {
+                json.push(b',');
+            }
+            string(&mut json, value);
+        }
+        json.push(b']');
+        self.raw(name, &json);
+    }
+
     /// JSON as it is.
     pub(crate) fn raw(&mut self, name: &str, json: &[u8]) {
         self.name(name);
@@ -120,6 +135,15 @@ impl Object {
     }
 }
 
+/// Members of the position of a fault.
+pub(crate) fn position(at: &At, object: &mut Object) {
+    object.count_or_null("frame", at.frame);
+    object.count_or_null("line", at.line);
+    object.count_or_null("byte", at.byte);
+    object.count_or_null("seq", at.seq.map(|seq| seq.0));
+    object.text_or_null("pointer", at.pointer.as_deref());
+}
+
 fn string(out: &mut Vec<u8>, text: &str) {
     // Strings always serialise.
     if let Ok(json) = serde_json::to_string(text) {
@@ -137,13 +161,14 @@ mod tests {
         object.text("quote", "a\"b\n");
         object.text_or_null("none", None);
         object.counts("seqs", [1, 2].into_iter());
+        object.texts("names", ["a", "\""].into_iter());
         object.object("at", |at| at.count("line", 3));
         object.array("list", [true, false], |flag, item| item.flag("ok", flag));
         let mut out = Vec::new();
         object.write_line(&mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "{\"schema\":\"dshlog.x/1\",\"quote\":\"a\\\"b\\n\",\"none\":null,\"seqs\":[1,2],\"at\":{\"line\":3},\
+            "{\"schema\":\"dshlog.x/1\",\"quote\":\"a\\\"b\\n\",\"none\":null,\"seqs\":[1,2],\"names\":[\"a\",\"\\\"\"],\"at\":{\"line\":3},\
              \"list\":[{\"ok\":true},{\"ok\":false}]}\n"
         );
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dshlog_codec::{At, End, Error, Generation, Torn};
 use dshlog_migrate::Disagreement;
 
-use super::json::Object;
+use super::json::{Object, position};
 use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::text::visible;
@@ -25,7 +25,8 @@ pub(crate) enum Severity {
 }
 
 impl Severity {
-    fn name(self) -> &'static str {
+    /// The word of the JSON forms.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -33,7 +34,8 @@ impl Severity {
         }
     }
 
-    fn role(self) -> Role {
+    /// How it is coloured.
+    pub(crate) fn role(self) -> Role {
         match self {
             Severity::Error => Role::Bad,
             Severity::Warning => Role::Warn,
@@ -204,13 +206,7 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if let Some(newer) = &finding.newer {
             object.path("newer", Some(newer));
         }
-        object.object("at", |at| {
-            at.count_or_null("frame", finding.at.frame);
-            at.count_or_null("line", finding.at.line);
-            at.count_or_null("byte", finding.at.byte);
-            at.count_or_null("seq", finding.at.seq.map(|seq| seq.0));
-            at.text_or_null("pointer", finding.at.pointer.as_deref());
-        });
+        object.object("at", |at| position(&finding.at, at));
     });
     match report.recovery {
         None => document.raw("recovery", b"null"),
