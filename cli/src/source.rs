@@ -4,18 +4,15 @@
 //! on the way, in memory, so commands do not ask for the generation.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::{Member, check_identity};
-use dshlog_codec::json::JsString;
-use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
-use dshlog_migrate::children::{Evidence, Families, Warning};
-use dshlog_migrate::{Refusal, RefusalClass, Run, RunError};
+use dshlog_codec::{End, Error, Event, Generation, Header, Limits, LogFile};
+use dshlog_migrate::children::{Evidence, Warning};
+use dshlog_migrate::{Kin, Run, RunError, unfit};
 
 use crate::exit::Failure;
 use crate::select::Chosen;
@@ -33,27 +30,6 @@ impl Form {
     /// What `--as-stored` asks for.
     pub(crate) fn of(as_stored: bool) -> Form {
         if as_stored { Form::Stored } else { Form::Current }
-    }
-}
-
-/// The subagents below the roots met so far. The headers of a root are read once, when a log first needs them.
-#[derive(Debug, Default)]
-pub(crate) struct Kin(Mutex<HashMap<PathBuf, Arc<Families>>>);
-
-impl Kin {
-    fn evidence(&self, root: &Path, id: &JsString) -> Result<Evidence, Error> {
-        self.families(root)?.evidence(id, &Limits::default())
-    }
-
-    /// Whoever else needs the same root waits: it would only read the same headers.
-    fn families(&self, root: &Path) -> Result<Arc<Families>, Error> {
-        let mut roots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(families) = roots.get(root) {
-            return Ok(Arc::clone(families));
-        }
-        let families = Arc::new(Families::below(root)?);
-        roots.insert(root.to_owned(), Arc::clone(&families));
-        Ok(families)
     }
 }
 
@@ -138,7 +114,7 @@ impl Log {
         if self.is_migrated() {
             let run = self.evidence().and_then(|evidence| {
                 let children = Some(evidence.children.clone());
-                Run::open(&self.file, Generation::CURRENT, children, &Limits::default()).map_err(unwind)
+                Run::open(&self.file, Generation::CURRENT, children, &Limits::default()).map_err(Error::from)
             });
             let run = match run {
                 Ok(run) => run,
@@ -158,8 +134,8 @@ impl Log {
                 Err(RunError::Receiver(None)) => Ok(Walked { end: None, damage: None }),
                 Err(RunError::Receiver(Some(error))) => Err(error),
                 Err(RunError::Read(error)) => damaged(error),
-                Err(RunError::Refused(refusal)) => damaged(refused(refusal)),
-                Err(RunError::Chain(error)) => damaged(unwind(RunError::Chain(error))),
+                Err(RunError::Refused(refusal)) => damaged(refusal.into()),
+                Err(RunError::Chain(error)) => damaged(RunError::Chain(error).into()),
             };
         }
         let limits = Limits::default();
@@ -253,7 +229,7 @@ impl Log {
             return Ok(evidence);
         }
         let evidence = match &self.member {
-            Some(member) => self.kin.evidence(&member.root, &self.header.id)?,
+            Some(member) => self.kin.evidence(&member.root, &self.header.id, &Limits::default())?,
             None => Evidence::default(),
         };
         Ok(self.evidence.get_or_init(|| evidence))
@@ -289,32 +265,4 @@ impl Checked {
             None => Ok(()),
         }
     }
-}
-
-/// An error of a run that has no receiver yet.
-fn unwind(error: RunError) -> Error {
-    match error {
-        RunError::Read(error) => error,
-        RunError::Refused(refusal) => refused(refusal),
-        RunError::Chain(error) => {
-            ErrorKind::Migration { code: "no-steps", what: error.to_string() }.at(At::default())
-        }
-    }
-}
-
-/// A step refuses the log.
-fn refused(refusal: Refusal) -> Error {
-    let Refusal { edge, code, what, class, at } = refusal;
-    let finds = match class {
-        RefusalClass::Malformed => "finds it malformed",
-        RefusalClass::Unsupported => "has no way for it",
-    };
-    let what = if what.is_empty() { String::new() } else { format!(" ({what})") };
-    ErrorKind::Migration { code, what: format!("{edge} {finds}: {code}{what}") }.at(*at)
-}
-
-/// The current format cannot hold what came out of the steps.
-fn unfit(error: Error) -> Error {
-    let (code, at) = (error.code(), error.position().clone());
-    ErrorKind::Migration { code, what: format!("V4 cannot hold it: {}", error.into_kind()) }.at(at)
 }

@@ -48,9 +48,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Doctor) -> Result<Outcome, Failure> {
 /// Look at every session that dsh would list, in the order of names.
 fn look(ctx: &Ctx, args: &Doctor, root: &Path, walk: &Walk) -> Result<Vec<Session>, Failure> {
     let folders: Vec<&SessionFolder> = walk.sessions.iter().filter(|session| session.is_listed()).collect();
-    let kin = Kin::default();
+    let kin = Arc::<Kin>::default();
     let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: true };
-    let looker = Looker { root, migrator, kin: Arc::default() };
+    let looker = Looker { root, migrator, kin: Arc::clone(&kin) };
     let threads = pool::size(args.jobs, folders.len());
     let progress = Progress::new(ctx.shows_progress() && folders.len() > 1, folders.len() as u64, "sessions");
     let mut sessions = Vec::with_capacity(folders.len());

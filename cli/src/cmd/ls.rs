@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dshlog_codec::home::{SessionFolder, Walk, Why};
 use dshlog_codec::{Error, Generation, Header};
+use dshlog_migrate::Kin;
 use jiff::civil::DateTime;
 
 use crate::args::{Column, Format, Ls};
@@ -17,7 +18,7 @@ use crate::pool;
 use crate::render::ls::{Broken, Row, broken_table, json, table};
 use crate::render::units;
 use crate::select;
-use crate::source::{Form, Kin, Log};
+use crate::source::{Form, Log};
 use crate::transcript::Summary;
 
 /// List sessions.

@@ -11,13 +11,14 @@ use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, EventType};
 use dshlog_codec::{ErrorKind, Event, Generation, Limits};
+use dshlog_migrate::Kin;
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select::{self, Chosen};
-use crate::source::{Checked, Form, Kin, Log, Walked};
+use crate::source::{Checked, Form, Log, Walked};
 use filter::Filter;
 
 /// Show a session.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
-use dshlog_migrate::Overlap;
+use dshlog_migrate::{Kin, Overlap};
 
 use crate::args::{Format, Verify};
 use crate::ctx::Ctx;
@@ -15,7 +15,7 @@ use crate::render::progress::Progress;
 use crate::render::units;
 use crate::render::verify::{Finding, Report, Severity, json, text};
 use crate::select::{self, Chosen};
-use crate::source::{Form, Kin, Log};
+use crate::source::{Form, Log};
 
 /// Check logs.
 pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {

@@ -11,13 +11,13 @@ use dshlog_codec::check::shapes;
 use dshlog_codec::home::{GenerationFile, SessionFolder, WriteLock};
 use dshlog_codec::json::SAFE_INTEGER;
 use dshlog_codec::{At, Class, Error, ErrorKind, Event, Generation, Header};
-use dshlog_migrate::{Migrator, Outcome, Problem};
+use dshlog_migrate::{Kin, Migrator, Outcome, Problem};
 
 use super::finding::{Blocks, Writer};
 use super::witness;
 use crate::exit::without_place;
 use crate::select;
-use crate::source::{Form, Kin, Log};
+use crate::source::{Form, Log};
 
 /// What is known of one session.
 #[derive(Debug)]

@@ -65,7 +65,7 @@ impl Finding {
     /// A fault by the rules of the generation that a log is stored in, which the official reader of today does not apply.
     pub(crate) fn as_stored(error: &Error, stored: Generation) -> Self {
         let message = format!("by the rules of {stored}: {}", without_place(error));
-        Finding { message, ..Finding::of(Severity::Warning, error) }
+        Finding { message, ..Finding::of(Severity::Note, error) }
     }
 
     /// What two generations of a session do not agree on.

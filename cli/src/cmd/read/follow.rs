@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dshlog_codec::home::SessionFolder;
 use dshlog_codec::{Class, Error, ErrorKind, Event};
+use dshlog_migrate::Kin;
 
 use super::View;
 use super::events::Printer;
@@ -20,7 +21,7 @@ use crate::exit::{Failure, Outcome, shown};
 use crate::render::transcript::Transcript;
 use crate::render::units;
 use crate::select::Chosen;
-use crate::source::{Form, Kin, Log};
+use crate::source::{Form, Log};
 use crate::transcript::Fold;
 
 /// Shortest time between two looks.
