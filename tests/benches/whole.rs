@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dshlog_tests::grow::{Old, Plan, fingerprint, grow, grow_home, grow_old};
+use dshlog_tests::grow::{Old, Plan, Talk, fingerprint, grow, grow_home, grow_old};
 use dshlog_tests::model::skip;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -29,7 +29,10 @@ fn main() -> Outcome<()> {
     let only_migrations = args.iter().any(|arg| arg == "--migrate");
     for &size in bench.sizes() {
         for (name, old) in [("V0", Old::V0), ("V3", Old::V3)] {
-            bench.migrate(&format!("{name} to V4, {} MB", size / 1_000_000), old, &Plan::bytes(size))?;
+            let title = format!("{name} to V4, {} MB", size / 1_000_000);
+            bench.migrate(&title, old, &Plan::bytes(size))?;
+            let short = Plan { talk: Talk::Short, ..Plan::bytes(size) };
+            bench.migrate(&format!("{title} of short rows"), old, &short)?;
         }
     }
     bench.jobs()?;
@@ -204,7 +207,8 @@ impl Bench {
     fn jobs(&self) -> Outcome<()> {
         let home = self.cached("old-500", |home| {
             for seed in 0..250 {
-                let plan = Plan { seed, ..Plan::bytes(200_000 + 4_000 * (seed % 50)) };
+                let size = 200_000 + 4_000 * (seed % 50);
+                let plan = Plan { seed, talk: Talk::Short, ..Plan::bytes(size) };
                 grow_old(home, Old::V0, &plan)?;
                 grow_old(home, Old::V3, &Plan { seed: seed + 1_000, ..plan })?;
             }

@@ -13,6 +13,14 @@ use super::value::Js;
 /// Append `value` as JavaScript prints it: no spaces, shortest numbers, index-like members first in ascending order,
 /// of duplicate members the last value at the place of the first.
 pub fn print(out: &mut Vec<u8>, value: Js<'_>) {
+    if is_canonical(value) {
+        out.extend_from_slice(value.raw().as_bytes());
+    } else {
+        print_anew(out, value);
+    }
+}
+
+fn print_anew(out: &mut Vec<u8>, value: Js<'_>) {
     enum Job<'a> {
         Value(Js<'a>),
         Member(JsStr<'a>, Js<'a>, bool),
@@ -126,11 +134,15 @@ const FEW: usize = 12;
 pub(super) fn has_duplicates(object: Js<'_>) -> bool {
     let mut names = [JsStr::plain(""); FEW];
     let mut members = object.members();
+    // A bit for each name so far, so that most names need no comparison.
+    let mut bits = 0_u64;
     for count in 0..FEW {
         let Some((name, _)) = members.next() else { return false };
-        if names[..count].contains(&name) {
+        let bit = 1 << name.bucket();
+        if bits & bit != 0 && names[..count].contains(&name) {
             return true;
         }
+        bits |= bit;
         names[count] = name;
     }
     let mut seen: HashSet<_> = names.into_iter().map(JsStr::to_wtf8).collect();

@@ -1,9 +1,9 @@
-//! Writes a grown log into a home: `grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4]`.
+//! Writes a grown log into a home: `grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4] [--short]`.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use dshlog_tests::grow::{Grown, Old, Plan, grow, grow_home, grow_old};
+use dshlog_tests::grow::{Grown, Old, Plan, Talk, grow, grow_home, grow_old};
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people")]
 fn main() -> ExitCode {
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         Err(problem) => {
             eprintln!("grow: {problem}");
             eprintln!(
-                "usage: grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4]"
+                "usage: grow HOME [--size 10M] [--frames N] [--raw] [--seed N] [--sessions N] [--generation 0|3|4] [--short]"
             );
             ExitCode::from(2)
         }
@@ -43,6 +43,7 @@ fn run(args: &[String]) -> Result<Option<Grown>, Box<dyn std::error::Error>> {
             "--seed" => seed = value()??,
             "--sessions" => sessions = Some(value()??),
             "--raw" => raw = true,
+            "--short" => plan.talk = Talk::Short,
             "--generation" => {
                 old = match value()?? {
                     0 => Some(Old::V0),

@@ -12,24 +12,33 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::frames::Frames;
-use super::{Framing, Grown, Plan};
+use super::{Framing, Grown, Plan, Talk};
 use crate::model::Corpora;
 use crate::text::Rng;
 
 /// A generation that is grown out of the first turn of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Old {
-    /// The era of single chunks: `v0-0.1.0rc6-bash-echo`.
+    /// The era of single chunks: `v0-0.1.1rc1-long-answer`, and `v0-0.1.0rc6-bash-echo` for short talk.
     V0,
     /// The last one before V4: `v3-sdk-minimal`.
     V3,
 }
 
 impl Old {
-    fn case(self) -> &'static str {
-        match self {
-            Old::V0 => "v0-0.1.0rc6-bash-echo",
-            Old::V3 => "v3-sdk-minimal",
+    fn case(self, talk: Talk) -> &'static str {
+        match (self, talk) {
+            (Old::V0, Talk::Long) => "v0-0.1.1rc1-long-answer",
+            (Old::V0, Talk::Short) => "v0-0.1.0rc6-bash-echo",
+            (Old::V3, _) => "v3-sdk-minimal",
+        }
+    }
+
+    /// How many letters each letter of the real turn becomes. The model of the real turns has little to say.
+    fn stretch(self, talk: Talk) -> usize {
+        match (self, talk) {
+            (Old::V3, Talk::Long) => 24,
+            _ => 1,
         }
     }
 
@@ -54,10 +63,10 @@ const ONCE: [&str; 7] = [
     "approval/policy",
 ];
 
-/// Write one grown log of an older generation into a home. The talk of the plan does not matter.
+/// Write one grown log of an older generation into a home.
 pub fn grow_old(home: &Path, old: Old, plan: &Plan) -> io::Result<Grown> {
     let corpora = Corpora::own();
-    let entry = corpora.log(old.case());
+    let entry = corpora.log(old.case(plan.talk));
     let stored = fs::read(&entry.log)?;
     let is_raw = entry.log.extension().is_some_and(|extension| extension == "jsonl");
     let bytes = if is_raw { stored } else { zstd::decode_all(&stored[..])? };
@@ -87,6 +96,7 @@ pub fn grow_old(home: &Path, old: Old, plan: &Plan) -> io::Result<Grown> {
     let mut frames = Frames::new(BufWriter::new(File::create(&log)?), &plan.framing, rng)?;
     frames.line(format!("{header}\n").as_bytes())?;
 
+    let stretch = old.stretch(plan.talk);
     let mut seq = 0;
     let mut turns = 0;
     while turns == 0 || !frames.is_enough(plan.until) {
@@ -106,7 +116,7 @@ pub fn grow_old(home: &Path, old: Old, plan: &Plan) -> io::Result<Grown> {
                 moved.insert(first + member, seq + member);
             }
             seq += len;
-            Turn { number: turns, moved: &moved }.change("", &mut row);
+            Turn { number: turns, moved: &moved, stretch }.change("", &mut row);
             frames.line(format!("{row}\n").as_bytes())?;
         }
         turns += 1;
@@ -119,6 +129,7 @@ pub fn grow_old(home: &Path, old: Old, plan: &Plan) -> io::Result<Grown> {
 struct Turn<'a> {
     number: u64,
     moved: &'a BTreeMap<u64, u64>,
+    stretch: usize,
 }
 
 impl Turn<'_> {
@@ -134,8 +145,12 @@ impl Turn<'_> {
                 *id = format!("{id}-{}", self.number);
             }
             ("text" | "texts", Value::String(text)) => {
-                let shift = u8::try_from(self.number % 26).unwrap_or(0);
-                *text = text.chars().map(|c| shifted(c, shift)).collect();
+                // Letter by letter, so that what a stream is cut into still adds up to what its message holds.
+                *text = text
+                    .chars()
+                    .flat_map(|c| (0..self.stretch).map(move |n| (c, n)))
+                    .map(|(c, n)| shifted(c, self.number.wrapping_mul(n as u64 * n as u64 * 7 + 1)))
+                    .collect();
             }
             (_, Value::Object(members)) => {
                 members.iter_mut().for_each(|(name, value)| self.change(name, value));
@@ -148,7 +163,8 @@ impl Turn<'_> {
 }
 
 /// A letter further on in the alphabet.
-fn shifted(c: char, by: u8) -> char {
+fn shifted(c: char, by: u64) -> char {
+    let by = u8::try_from(by % 26).unwrap_or(0);
     match c {
         'a'..='z' => char::from(b'a' + (c as u8 - b'a' + by) % 26),
         'A'..='Z' => char::from(b'A' + (c as u8 - b'A' + by) % 26),
