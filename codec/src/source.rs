@@ -1,7 +1,8 @@
 //! Where the bytes of a log come from.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Result};
@@ -16,6 +17,25 @@ pub trait ReadAt: Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
+}
+
+/// Open a regular file; anything else is refused, and none of it waited for.
+///
+/// Opening a pipe for reading waits for a writer, unless the system is told not to. A regular file is opened in the same
+/// way as ever.
+pub fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    if found.is_file() {
+        return Ok(file);
+    }
+    let kind = if found.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    Err(io::Error::new(kind, "not a regular file"))
 }
 
 impl ReadAt for File {

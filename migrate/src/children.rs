@@ -2,15 +2,17 @@
 //! `docs/spec/storage.md`, section 13.3).
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::{SessionFolder, Walk, Why};
 use dshlog_codec::json::{Js, JsStr, JsString};
-use dshlog_codec::{ErrorKind, Event, Generation, Header, Limits, LogFile};
+use dshlog_codec::{Class, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
 
 use crate::run::{Run, RunError};
-use crate::vfs::{Identity, OsFs, Vfs};
+use crate::vfs::{Identity, Kind, OsFs, Vfs};
 
 /// A direct child of a session: one with `origin` subagent and this session as `parentSession`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,18 @@ pub struct Evidence {
     pub warnings: Vec<Warning>,
     /// The logs that were read, as they were before that.
     pub(crate) files: Vec<(PathBuf, Identity)>,
+    /// A part of the root that could not be looked at.
+    pub(crate) hidden: Option<Arc<Hidden>>,
+}
+
+impl Evidence {
+    /// Refuse evidence that may lack a child, since the system hides a part of the root. Who only reads may go on; who
+    /// publishes would leave the child out for ever, and the official reader fails here too.
+    pub(crate) fn check_whole(&self) -> Result<(), Error> {
+        let Some(hidden) = &self.hidden else { return Ok(()) };
+        let reason = io::Error::new(hidden.reason.kind(), hidden.reason.to_string());
+        Err(Error::io("look for subagents in", &hidden.path, reason))
+    }
 }
 
 /// A child whose descriptor could not be learned.
@@ -83,7 +97,7 @@ pub enum ChildFault {
     Run(#[from] RunError),
     /// Its events contradict each other.
     #[error(transparent)]
-    Check(#[from] dshlog_codec::Error),
+    Check(#[from] Error),
     /// Its descriptor is malformed.
     #[error("the member `{member}` of the subagent's descriptor is malformed")]
     Descriptor {
@@ -119,10 +133,20 @@ pub fn collect(root: &Path, parent: &JsString, limits: &Limits) -> dshlog_codec:
 #[derive(Debug, Default)]
 pub struct Families {
     by_parent: HashMap<JsString, Vec<(Header, PathBuf)>>,
-    /// The root and its project folders as they were: a new session changes one of them.
+    /// The root and its project folders as they were: a new session changes one of them. Session folders without a log,
+    /// too: a first one changes them.
     folders: Vec<(PathBuf, Option<Identity>)>,
-    /// Session folders that have no log yet.
-    without_log: Vec<PathBuf>,
+    /// Logs without a readable header: one may just be written.
+    unread: Vec<(PathBuf, Option<Identity>)>,
+    /// What the system did not let us look at.
+    hidden: Option<Arc<Hidden>>,
+}
+
+/// A part of a root that the system hides. Children may be there.
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    path: PathBuf,
+    reason: io::Error,
 }
 
 impl Families {
@@ -132,13 +156,25 @@ impl Families {
         let mut families = Families { folders: folders(root), ..Families::default() };
         let walk = Walk::new(root)?;
         for passed in walk.passed_over {
-            if matches!(passed.why, Why::NoLog) {
-                families.without_log.push(passed.path);
+            match passed.why {
+                Why::NoLog => families.folders.push(looked_at(passed.path)),
+                Why::Unreadable(reason) => families.hide(passed.path, reason),
+                _ => {}
             }
         }
         for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
             let Ok(file) = folder.chosen() else { continue };
-            let Ok(header) = LogFile::open(&file.path).and_then(|log| log.header()) else { continue };
+            let before = looked_at(file.path.clone());
+            let header = match LogFile::open(&file.path).and_then(|log| log.header()) {
+                Ok(header) => header,
+                Err(error) => {
+                    families.unread.push(before);
+                    if let Some(reason) = system_error(error) {
+                        families.hide(file.path.clone(), reason);
+                    }
+                    continue;
+                }
+            };
             if let Some(parent) = header.parent_session.clone().filter(|_| header.is_subagent) {
                 families.by_parent.entry(parent).or_default().push((header, file.path.clone()));
             }
@@ -150,16 +186,14 @@ impl Families {
     ///
     /// Fails when a log does not have the header any more that it had.
     pub fn evidence(&self, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
-        let mut evidence = Evidence::default();
+        let mut evidence = Evidence { hidden: self.hidden.clone(), ..Evidence::default() };
         for (header, path) in self.by_parent.get(parent).into_iter().flatten() {
             let path = newest(path)?;
-            let identity = OsFs.identity(&path).map_err(|e| dshlog_codec::Error::io("look at", &path, e))?;
+            let identity = OsFs.identity(&path).map_err(|e| Error::io("look at", &path, e))?;
             let log = LogFile::open(&path)?;
             // A step may rename a preset.
             if log.header()?.to_current() != header.to_current() {
-                return Err(
-                    dshlog_codec::Error::from(ErrorKind::Changed).in_file(&path, Some(log.generation()))
-                );
+                return Err(Error::from(ErrorKind::Changed).in_file(&path, Some(log.generation())));
             }
             evidence.see(&log, header, &path, limits);
             evidence.files.push((path, identity));
@@ -172,21 +206,39 @@ impl Families {
         self.by_parent.get(parent).into_iter().flatten().map(|(_, path)| newest(path)).collect()
     }
 
-    /// True when a session may have been made since the headers were read.
+    /// True when a session may have been made since the headers were read. Asks the system once for each project folder.
     pub(crate) fn is_stale(&self) -> bool {
-        self.folders.iter().any(|(path, before)| OsFs.identity(path).ok() != *before)
-            || self.without_log.iter().any(|path| SessionFolder::read(path).is_ok())
+        let mut looked_at = self.folders.iter().chain(&self.unread);
+        looked_at.any(|(path, before)| OsFs.identity(path).ok() != *before)
+    }
+
+    fn hide(&mut self, path: PathBuf, reason: io::Error) {
+        self.hidden.get_or_insert_with(|| Arc::new(Hidden { path, reason }));
     }
 }
 
-/// The root and what lies right in it.
+/// The root and the folders right in it. Other things there change without a session being made.
 fn folders(root: &Path) -> Vec<(PathBuf, Option<Identity>)> {
-    let look = |path: PathBuf| {
-        let identity = OsFs.identity(&path).ok();
-        (path, identity)
-    };
     let names = OsFs.names(root).unwrap_or_default();
-    std::iter::once(root.to_owned()).chain(names.iter().map(|name| root.join(name))).map(look).collect()
+    let projects = names.iter().map(|name| looked_at(root.join(name)));
+    let is_folder =
+        |(_, identity): &(_, Option<Identity>)| identity.is_some_and(|it| it.kind == Kind::Folder);
+    std::iter::once(looked_at(root.to_owned())).chain(projects.filter(is_folder)).collect()
+}
+
+fn looked_at(path: PathBuf) -> (PathBuf, Option<Identity>) {
+    let identity = OsFs.identity(&path).ok();
+    (path, identity)
+}
+
+/// The reason, when it is the system that keeps a log from being read. That a log is gone is none: it is nobody's child
+/// any more.
+fn system_error(error: Error) -> Option<io::Error> {
+    let is_system = error.class() == Class::Io;
+    match error.into_kind() {
+        ErrorKind::Io { source, .. } if is_system => Some(source),
+        _ => None,
+    }
 }
 
 /// The generation that stands for the session now that `log` belongs to.

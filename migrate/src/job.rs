@@ -11,6 +11,7 @@ use dshlog_codec::{ErrorKind, Generation, Header, Limits, LogFile};
 
 use crate::children::{Evidence, Warning};
 use crate::deviation::Deviation;
+use crate::judge::Judge;
 use crate::kin::Kin;
 use crate::problem::{Problem, Step};
 use crate::publish::{Draft, Expected, Published, Target};
@@ -139,15 +140,13 @@ impl<'a> Job<'a> {
     }
 
     fn run(&mut self, watch: Watch<'_>) -> Result<Outcome, Problem> {
-        if self.look()?.generation == Generation::CURRENT {
+        let member = self.look()?;
+        if member.generation == Generation::CURRENT {
             return Ok(Outcome::Current);
         }
         if self.migrator.dry_run {
-            if WriteLock::is_held(self.folder)? {
-                return Ok(Outcome::Locked);
-            }
-            let member = self.look()?;
-            return self.judge(&member, watch);
+            let held = WriteLock::is_held(self.folder)?;
+            return if held { Ok(Outcome::Locked) } else { self.judge(&member, watch) };
         }
         let _lock = WriteLock::acquire(self.folder)?;
         // Only behind the lock is it sure which generation stands for the session.
@@ -165,7 +164,7 @@ impl<'a> Job<'a> {
         self.report.from = folder.newest().map(|file| file.generation);
         let file = folder.chosen()?;
         self.report.source_len = file.len;
-        if file.generation.0 > Generation::CURRENT.0 {
+        if file.generation > Generation::CURRENT {
             return Err(dshlog_codec::Error::from(ErrorKind::Newer { version: file.generation.0 })
                 .in_file(&file.path, Some(file.generation))
                 .into());
@@ -222,7 +221,9 @@ impl<'a> Job<'a> {
     fn begin(&mut self, member: &Member, source: &Source) -> Result<Evidence, Problem> {
         self.report.session = Some(source.header.id.clone());
         check_identity(member, &source.header)?;
-        Ok(self.migrator.kin.evidence(self.root, &source.header.id, &self.migrator.limits)?)
+        let evidence = self.migrator.kin.evidence(self.root, &source.header.id, &self.migrator.limits)?;
+        evidence.check_whole()?;
+        Ok(evidence)
     }
 }
 
@@ -317,7 +318,7 @@ pub(crate) fn carry(
         {
             judge(&source.log, evidence, limits, &mut |_| {})?;
             let what = format!("the file is refused ({error}), the events are not");
-            return Err(Problem::ReadBack { what, path: target.path() });
+            return Err(staged.differs(&what));
         }
         return Err(found);
     }
@@ -326,8 +327,7 @@ pub(crate) fn carry(
     Ok((done, staged.publish(&source.path, limits)?))
 }
 
-/// Whether the official writer would publish what comes of a log: the rules of V4, those that only a session asks, and
-/// that every recorded stream amounts to its message.
+/// Whether the official writer would publish what comes of a log.
 fn judge(
     log: &LogFile,
     evidence: &Evidence,
@@ -336,23 +336,16 @@ fn judge(
 ) -> dshlog_codec::Result<Done> {
     let mut run = Run::open(log, Generation::CURRENT, Some(evidence.children.clone()), limits)?;
     run.count_deviations();
-    let mut checker = Checker::with_admission(run.header());
-    let mut streams = None;
+    let mut judge = Judge::new(Checker::with_admission(run.header()));
     let done = run
         .each(|event| {
             watch(event.place.byte);
-            checker.see(event);
-            if streams.is_none() {
-                streams = dshlog_codec::stream::check_stream(event).err();
-            }
+            judge.see(event);
             Ok(())
         })
         .map_err(|error: RunError| dshlog_codec::Error::from(error))?;
-    let verdict = checker.finish(done.cut);
-    match verdict.storage.or(verdict.session).or(streams) {
-        Some(error) => Err(unfit(error)),
-        None => Ok(done),
-    }
+    judge.finish(done.cut).map_err(unfit)?;
+    Ok(done)
 }
 
 fn problem(error: RunError<Problem>) -> Problem {

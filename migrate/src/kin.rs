@@ -18,7 +18,12 @@ pub struct Kin(Mutex<HashMap<PathBuf, Arc<Families>>>);
 impl Kin {
     /// What is known of the children of a session. See [`Families::evidence`].
     pub fn evidence(&self, root: &Path, id: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
-        self.families(root)?.evidence(id, limits)
+        let families = self.families(root)?;
+        match families.evidence(id, limits) {
+            // What was read when the root was first looked at may not be so any more.
+            Err(_) if families.is_stale() => self.renew(root, &families)?.evidence(id, limits),
+            evidence => evidence,
+        }
     }
 
     /// Refuse evidence that does not hold any more (`docs/spec/storage.md`, 13.3): a log that was read is another one, or
@@ -78,8 +83,7 @@ impl Kin {
 
 /// What a migration takes out of evidence, in an order of its own.
 fn facts(evidence: &Evidence) -> Vec<(&JsString, u64, Option<&Fact>)> {
-    let fact = |child: &'_ Child| -> _ { (child.id.clone(), child.created_at) };
     let mut children: Vec<&Child> = evidence.children.iter().collect();
-    children.sort_by_key(|child| fact(child));
+    children.sort_by(|a, b| (&a.id, a.created_at).cmp(&(&b.id, b.created_at)));
     children.into_iter().map(|child| (&child.id, child.created_at, child.fact.as_ref())).collect()
 }

@@ -15,6 +15,7 @@ use dshlog_codec::source::ReadAt;
 use dshlog_codec::{Encoding, Generation, Header, Limits, LogFile};
 use sha2::{Digest, Sha256};
 
+use crate::judge::Judge;
 use crate::problem::{Problem, Step};
 use crate::vfs::{Kind, NewFile, Vfs};
 
@@ -30,18 +31,18 @@ const ATTEMPTS: u32 = 16;
 
 /// Where a new log is to lie.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// The session folder, which is there.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The generation, which is in the name.
-    pub generation: Generation,
+    pub(crate) generation: Generation,
     /// Raw or zstd, the same as its neighbours.
-    pub encoding: Encoding,
+    pub(crate) encoding: Encoding,
 }
 
 impl Target {
     /// The final name.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.join(file_name(self.generation, self.encoding))
     }
 
@@ -51,7 +52,7 @@ impl Target {
             Encoding::Raw => "jsonl",
             Encoding::Zstd => "jsonl.zstd",
         };
-        // Keyed anew by the system for each call: no two writers get the same one but by chance.
+        // Random keys, another pair for each call: no two writers get the same number but by chance.
         let token = RandomState::new().hash_one(&self.folder);
         self.folder.join(format!("session.migration.{token:016x}.{suffix}.tmp"))
     }
@@ -81,7 +82,7 @@ impl Temp<'_> {
 }
 
 /// A log that is being written.
-pub struct Draft<'v> {
+pub(crate) struct Draft<'v> {
     // In front of the name, so that the file is closed when that is removed.
     writer: Writer,
     temp: Temp<'v>,
@@ -91,7 +92,7 @@ pub struct Draft<'v> {
 
 impl<'v> Draft<'v> {
     /// Make the temporary file and write the header into it, as a frame of its own.
-    pub fn create(vfs: &'v dyn Vfs, target: &Target, header: &Header) -> Result<Self, Problem> {
+    pub(crate) fn create(vfs: &'v dyn Vfs, target: &Target, header: &Header) -> Result<Self, Problem> {
         let (path, file) = create_temp(vfs, target)?;
         let temp = Temp { vfs, path, is_gone: false };
         let mut writer = Writer::new(file, target.encoding);
@@ -103,7 +104,7 @@ impl<'v> Draft<'v> {
     }
 
     /// Append a row. `print` appends it to the buffer, without line end.
-    pub fn row(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> Result<(), Problem> {
+    pub(crate) fn row(&mut self, print: impl FnOnce(&mut Vec<u8>)) -> Result<(), Problem> {
         print(&mut self.piece);
         self.piece.push(b'\n');
         if self.piece.len() >= PIECE { self.flush() } else { Ok(()) }
@@ -114,7 +115,7 @@ impl<'v> Draft<'v> {
     }
 
     /// End the log: all that was written is on the disk now.
-    pub fn finish(mut self) -> Result<Staged<'v>, Problem> {
+    pub(crate) fn finish(mut self) -> Result<Staged<'v>, Problem> {
         self.flush()?;
         let Draft { writer, temp, target, .. } = self;
         let Written { mut file, digest, len } = writer.finish().map_err(temp.failed(Step::Write))?;
@@ -136,7 +137,7 @@ fn create_temp(vfs: &dyn Vfs, target: &Target) -> Result<(PathBuf, Box<dyn NewFi
 }
 
 /// A log that is written and durable, but has no name yet that a reader would look for.
-pub struct Staged<'v> {
+pub(crate) struct Staged<'v> {
     temp: Temp<'v>,
     target: Target,
     digest: [u8; 32],
@@ -145,13 +146,13 @@ pub struct Staged<'v> {
 
 /// What a log must be found to hold.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub(crate) struct Expected {
     /// Its header.
-    pub header: Header,
+    pub(crate) header: Header,
     /// Number of events.
-    pub events: u64,
+    pub(crate) events: u64,
     /// Number of leading events that were copied from the parent.
-    pub cut: u64,
+    pub(crate) cut: u64,
 }
 
 /// How a log came to its name.
@@ -176,7 +177,14 @@ impl Staged<'_> {
     ///
     /// The error of a log that the current format cannot hold is [`Problem::Log`]; its position is one in the
     /// temporary file.
-    pub fn read_back(&self, expected: &Expected, limits: &Limits) -> Result<(), Problem> {
+    pub(crate) fn read_back(&self, expected: &Expected, limits: &Limits) -> Result<(), Problem> {
+        self.compare(expected, limits).map_err(|problem| match problem {
+            Problem::Log(error) => error.in_file(&self.temp.path, Some(self.target.generation)).into(),
+            other => other,
+        })
+    }
+
+    fn compare(&self, expected: &Expected, limits: &Limits) -> Result<(), Problem> {
         let bytes = self.temp.vfs.open(&self.temp.path).map_err(self.temp.failed(Step::ReadBack))?;
         let len = bytes.len().map_err(self.temp.failed(Step::ReadBack))?;
         let digest = digest(&*bytes, len).map_err(self.temp.failed(Step::ReadBack))?;
@@ -188,13 +196,9 @@ impl Staged<'_> {
         if *reader.header() != expected.header {
             return Err(self.differs("another header"));
         }
-        let mut checker = Checker::new(reader.header());
-        let mut streams = None;
+        let mut judge = Judge::new(Checker::new(reader.header()));
         while let Some(event) = reader.next_event()? {
-            checker.see(&event);
-            if streams.is_none() {
-                streams = dshlog_codec::stream::check_stream(&event).err();
-            }
+            judge.see(&event);
         }
         let end = reader.take_end();
         if end.dropped_bytes > 0 || end.issue.is_some() || end.torn.is_some() {
@@ -203,24 +207,28 @@ impl Staged<'_> {
         if (end.events, end.cut) != (expected.events, expected.cut) {
             return Err(self.differs("another number of events"));
         }
-        let verdict = checker.finish(end.cut);
-        match verdict.storage.or(verdict.session).or(streams) {
-            Some(error) => Err(error.into()),
-            None => Ok(()),
-        }
+        Ok(judge.finish(end.cut)?)
     }
 
-    fn differs(&self, what: &str) -> Problem {
+    /// The file is not what it should be.
+    pub(crate) fn differs(&self, what: &str) -> Problem {
         Problem::ReadBack { what: what.to_owned(), path: self.temp.path.clone() }
     }
 
     /// Give the log its name. `source_log` is what it was made from, for the report of a conflict.
-    pub fn publish(mut self, source_log: &Path, limits: &Limits) -> Result<Published, Problem> {
+    pub(crate) fn publish(mut self, source_log: &Path, limits: &Limits) -> Result<Published, Problem> {
         let path = self.target.path();
         match self.name(&path) {
             Ok(()) => {}
             Err(Problem::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                return self.check_winner(&path, source_log, limits);
+                let published = self.check_winner(&path, source_log, limits)?;
+                // The winner may only have come as far as the name.
+                let synced = self.temp.vfs.sync_folder(&self.target.folder);
+                return synced.map(|()| published).map_err(|source| Problem::Io {
+                    step: Step::SyncFolder,
+                    path,
+                    source,
+                });
             }
             Err(problem) => return Err(problem),
         }

@@ -1,7 +1,6 @@
 //! Opening a log file, and its header.
 
-use std::fs::File;
-use std::io;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::header::{CwdRule, Header, HeaderFault};
 use crate::home::parse_name;
 use crate::json::{Doc, Js};
 use crate::line::{Lines, Start};
-use crate::source::{ReadAt, Source};
+use crate::source::{ReadAt, Source, open_regular};
 use crate::types::{Encoding, Generation};
 
 use super::reader::LogReader;
@@ -48,16 +47,9 @@ pub struct LogFile {
 impl LogFile {
     /// Open a log file. A canonical name says generation and encoding; of any other file the content does.
     pub fn open(path: &Path) -> Result<LogFile> {
-        let fail = |action| move |source| Error::io(action, path, source);
-        // Looked at before it is opened: opening a pipe would wait for a writer.
-        let metadata = std::fs::metadata(path).map_err(fail("open"))?;
-        if !metadata.is_file() {
-            let kind =
-                if metadata.is_dir() { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
-            return Err(fail("read")(io::Error::new(kind, "not a regular file")));
-        }
-        let file = File::open(path).map_err(fail("open"))?;
-        let len = file.metadata().map_err(fail("open"))?.len();
+        let fail = |source| Error::io("open", path, source);
+        let file = open_regular(OpenOptions::new().read(true), path).map_err(fail)?;
+        let len = file.metadata().map_err(fail)?.len();
         let source = Source::new(Arc::new(file), len);
         let named = path.file_name().and_then(parse_name);
         let (generation, encoding) = match named {

@@ -38,6 +38,28 @@ fn the_lock_file_is_made_and_stays() {
 }
 
 #[test]
+fn what_a_link_leads_to_is_locked_and_left_alone() {
+    let temp = tempfile::tempdir().unwrap();
+    let log = temp.path().join("session.v3.jsonl");
+    fs::write(&log, "text").unwrap();
+    std::os::unix::fs::symlink("session.v3.jsonl", temp.path().join(LOCK_NAME)).unwrap();
+    let lock = WriteLock::acquire(temp.path()).unwrap();
+    assert!(File::open(&log).unwrap().try_lock().is_err(), "another file is locked");
+    drop(lock);
+    assert_eq!(fs::read(&log).unwrap(), b"text");
+}
+
+#[test]
+fn a_pipe_is_no_lock_and_not_waited_for() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join(LOCK_NAME);
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    for answer in [WriteLock::acquire(temp.path()).err(), WriteLock::is_held(temp.path()).err()] {
+        assert_eq!(answer.map(|error| error.code()), Some("io"));
+    }
+}
+
+#[test]
 fn a_shared_lock_blocks_a_writer_and_is_none() {
     let temp = tempfile::tempdir().unwrap();
     let holder = Holder::start(temp.path(), "shared");

@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::source::open_regular;
 
 /// How often a lock file may be exchanged under us before we take it for somebody's.
 const ATTEMPTS: u32 = 3;
@@ -22,8 +23,9 @@ pub(super) struct Held {
 /// Lock the file at `path`; `None` when somebody else has.
 pub(super) fn acquire(path: &Path) -> Result<Option<Held>> {
     for _ in 0..ATTEMPTS {
-        // Truncating, as dsh does: it is how the file comes to be, and there is nothing in it.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+        // Never truncated, though dsh does: there is nothing in it, and a link of this name may lead to somebody's file.
+        // The link is followed, since dsh locks what it leads to.
+        let file = open_regular(OpenOptions::new().write(true).create(true).truncate(false), path);
         let file = file.map_err(|e| Error::io("open", path, e))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -41,7 +43,7 @@ pub(super) fn acquire(path: &Path) -> Result<Option<Held>> {
 
 /// Ask with a shared lock, which two who ask at once can both have.
 pub(super) fn is_held(path: &Path) -> Result<bool> {
-    let file = match File::open(path) {
+    let file = match open_regular(OpenOptions::new().read(true), path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(Error::io("open", path, e)),
