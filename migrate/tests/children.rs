@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use dshlog_codec::json::JsString;
 use dshlog_codec::{Event, Generation, Limits, LogFile};
 use dshlog_migrate::children::{ChildFault, Evidence, Fact, Families, Mode, collect};
-use dshlog_migrate::{Run, RunError, migrate_in_memory};
+use dshlog_migrate::vfs::OsFs;
+use dshlog_migrate::{Kin, Migrator, Outcome, Run, RunError, migrate_in_memory};
 
 /// Write a log; a row is what stands behind its seq and time.
 fn write(root: &Path, generation: u64, id: &str, header: &str, rows: &[&str]) -> PathBuf {
@@ -192,4 +193,86 @@ fn a_receiver_can_stop_a_run() {
     });
     assert!(matches!(stopped, Err(RunError::Receiver("full"))));
     assert_eq!(seen, 1);
+}
+
+/// Whether evidence that was taken in front of `act` still holds behind it; else what the refusal is called.
+#[track_caller]
+fn holds(act: impl FnOnce(&Path)) -> Result<(), &'static str> {
+    let temp = tempfile::tempdir().unwrap();
+    // As a migrator finds it: the path of a temporary folder may have links in it.
+    let root = temp.path().canonicalize().unwrap();
+    write(&root, 3, "parent", r#""isSeeded":false"#, &[]);
+    write(&root, 3, "child", CHILD, &[&descriptor(r#"{"version":3,"mode":"one-shot","provider":"p"}"#)]);
+    fs::create_dir_all(root.join("project/coming")).unwrap();
+    fs::create_dir_all(root.join("project/begun")).unwrap();
+    fs::write(root.join("project/begun/session.v3.jsonl"), "").unwrap();
+    let (kin, parent, limits) = (Kin::default(), JsString::from("parent"), Limits::default());
+    let evidence = kin.evidence(&root, &parent, &limits).unwrap();
+    assert_eq!(evidence.children.len(), 1);
+    act(&root);
+    kin.recheck(&root, &parent, &evidence, &limits).map_err(|problem| problem.code())
+}
+
+#[test]
+fn evidence_is_looked_at_again() {
+    let child = |root: &Path| root.join("project/child/session.v3.jsonl");
+    assert_eq!(holds(|_| {}), Ok(()));
+    // Nothing that makes a child.
+    assert_eq!(holds(|root| fs::write(root.join("notes.txt"), "x").unwrap()), Ok(()));
+    assert_eq!(holds(|root| drop(write(root, 3, "stranger", r#""isSeeded":false"#, &[]))), Ok(()));
+    // The same log with another row, and none any more.
+    let more = |root: &Path| fs::write(child(root), [&fs::read(child(root)).unwrap()[..], b"{}\n"].concat());
+    assert_eq!(holds(|root| more(root).unwrap()), Err("changed"));
+    assert_eq!(holds(|root| fs::remove_dir_all(root.join("project/child")).unwrap()), Err("changed"));
+    // Made meanwhile: at all, in a folder that was there, and in a file that was there.
+    for id in ["another", "coming", "begun"] {
+        assert_eq!(holds(|root| drop(write(root, 3, id, CHILD, &[]))), Err("changed"), "{id}");
+    }
+}
+
+#[test]
+fn a_child_that_is_migrated_meanwhile_stays_who_it_is() {
+    let migrate = |root: &Path| {
+        let kin = Kin::default();
+        let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: false };
+        migrator.migrate(root, &root.join("project/child"), &mut |_| {}).outcome
+    };
+    // Its folder is not the one that its header leads to, so it is written by hand.
+    let again = |root: &Path, label: &str| {
+        let data = format!(r#"{{"version":3,"mode":"one-shot","provider":"p"{label}}}"#);
+        write(root, 4, "child", CHILD, &[&descriptor(&data)]);
+    };
+    assert_eq!(holds(|root| again(root, "")), Ok(()));
+    assert_eq!(holds(|root| again(root, r#","label":"other""#)), Err("changed"));
+    let temp = tempfile::tempdir().unwrap();
+    write(temp.path(), 3, "child", CHILD, &[]);
+    assert!(matches!(migrate(temp.path()), Outcome::Refused(problem) if problem.code() == "identity"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_may_be_where_the_system_lets_nobody_look() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let temp = tempfile::tempdir().unwrap();
+    let cwd = temp.path().join("work");
+    let project = dshlog_codec::home::project_key(Some(&JsString::from(cwd.to_str().unwrap()))).unwrap();
+    let header = format!(r#""cwd":"{}","isSeeded":false"#, cwd.display());
+    write(temp.path(), 3, "parent", &header, &[]);
+    fs::rename(temp.path().join("project"), temp.path().join(&project)).unwrap();
+    let hidden = temp.path().join("hidden");
+    fs::create_dir(&hidden).unwrap();
+    let outcome = || {
+        let kin = Kin::default();
+        let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: true };
+        migrator.migrate(temp.path(), &temp.path().join(&project).join("parent"), &mut |_| {}).outcome
+    };
+    assert!(matches!(outcome(), Outcome::Would { .. }), "{:?}", outcome());
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0)).unwrap();
+    if fs::read_dir(&hidden).is_ok() {
+        dshlog_tests::model::skip("nothing is hidden from this user");
+        return;
+    }
+    assert!(matches!(outcome(), Outcome::Failed(problem) if problem.code() == "no-permission"));
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
 }

@@ -1,8 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
+use dshlog_codec::Event;
 use dshlog_codec::check::Checker;
 use dshlog_codec::json::{Doc, Js, Kind};
 use dshlog_codec::read::{Limits, LogFile};
+use dshlog_migrate::migrate_in_memory;
 
 use super::*;
 
@@ -130,19 +133,23 @@ fn shapes(line: &str) -> (String, Vec<String>) {
 }
 
 #[test]
-fn older_generations_are_whole_and_dense() {
-    for old in [Old::V0, Old::V3] {
+fn older_generations_are_sound_in_v4() {
+    for (old, talk) in
+        [(Old::V0, Talk::Long), (Old::V0, Talk::Short), (Old::V3, Talk::Long), (Old::V3, Talk::Short)]
+    {
         let home = tempfile::tempdir().unwrap();
-        let grown = grow_old(home.path(), old, &Plan::bytes(100_000)).unwrap();
+        let grown = grow_old(home.path(), old, &Plan { talk, ..Plan::bytes(200_000) }).unwrap();
         let log = LogFile::open(&grown.log).unwrap();
-        let mut reader = log.read(&Limits::default()).unwrap();
         let mut turns = 0;
-        while let Some(event) = reader.next_event().unwrap() {
+        let see = |event: &Event<'_>| {
             turns += u64::from(event.is("turn/end"));
-        }
-        let end = reader.take_end();
-        assert!(end.issue.is_none(), "{:?}", end.issue);
-        assert_eq!((end.events, turns), (grown.events, grown.turns), "{old:?}");
-        assert!(grown.turns > 5 && grown.plain >= 100_000, "{grown:?}");
+            Ok::<_, Infallible>(())
+        };
+        let migrated = migrate_in_memory(&log, Some(Vec::new()), &Limits::default(), see).unwrap();
+        let (source, verdict) = (migrated.done.source, migrated.verdict);
+        assert!(source.issue.is_none(), "{:?}", source.issue);
+        assert_eq!((source.events, turns), (grown.events, grown.turns), "{old:?}");
+        assert!(verdict.storage.is_none() && verdict.session.is_none(), "{old:?} {talk:?}: {verdict:?}");
+        assert!(grown.turns > 2 && grown.plain >= 200_000, "{grown:?}");
     }
 }
