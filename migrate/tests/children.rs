@@ -268,7 +268,7 @@ fn a_child_may_be_where_the_system_lets_nobody_look() {
         migrator.migrate(temp.path(), &temp.path().join(&project).join("parent"), &mut |_| {}).outcome
     };
     assert!(matches!(outcome(), Outcome::Would { .. }), "{:?}", outcome());
-    fs::set_permissions(&hidden, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&hidden, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&hidden).is_ok() {
         dshlog_tests::model::skip("nothing is hidden from this user");
         return;

@@ -112,7 +112,9 @@ impl Attempt {
     /// Append a single chunk (9.3).
     pub(super) fn push_chunk(&mut self, event: &Event<'_>) -> Check {
         let time = event.row.get("time");
-        if time.and_then(Js::as_safe_integer).is_none() {
+        // JavaScript takes negative zero for a safe integer, and prints it as 0.
+        let is_zero = time.and_then(Js::as_f64) == Some(0.0);
+        if !is_zero && time.and_then(Js::as_safe_integer).is_none() {
             return unsupported(CHUNK, "/time", format!("{} is no safe integer", shown(time)));
         }
         let Some(chunk) = event.member("chunk") else {

@@ -179,6 +179,10 @@ fn chunks_are_checked() {
     refused("", &with(r#","ignorable":false"#), "chunk", 0);
     refused("", &with(r#","seq":0,"time":1.5"#), "chunk", 0);
     check(
+        r#"{"type":"assistant/chunk","seq":0,"time":-0,"data":{"turn":1,"step":1,"chunk":{"type":"usage","usage":{}}}}"#,
+        r#"{"type":"assistant/attempt","seq":0,"time":0,"data":{"turn":1,"step":1,"stream":[{"type":"chunk","time":0,"chunk":{"type":"usage","usage":{}}}]}}"#,
+    );
+    check(
         &lines(&[
             r#"{"type":"assistant/chunk","ignorable":true,"surfaceOp":"x","seq":0,"time":-5,"data":{"step":1,"chunk":{"type":"usage","2":1,"1":2},"zz":1}}"#,
             &chunk(r#"{"type":"tool-call-delta","index":0,"id":"","argumentsDelta":"x","zz":1}"#),
