@@ -6,11 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dshlog_codec::home::{SessionFolder, Walk, Why};
+use dshlog_codec::home::{SessionFolder, Walk};
 use dshlog_codec::{Error, Generation, Header};
 use dshlog_migrate::Kin;
 use jiff::civil::DateTime;
 
+use super::passed_over;
 use crate::args::{Column, Format, Ls};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
@@ -69,7 +70,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     if args.all {
         broken.extend(walk.passed_over.iter().map(|passed| {
-            let (code, reason) = why(&passed.why);
+            let (code, reason) = (passed_over::code(&passed.why), passed_over::reason(&passed.why));
             Broken { path: passed.path.clone(), code, reason }
         }));
     }
@@ -214,19 +215,6 @@ fn tell_broken(
         ctx.note(format!("left out: {}; `--all` says which and why", words.join(", ")));
     }
     Ok(())
-}
-
-/// Code and reason of what is no session.
-fn why(why: &Why) -> (&'static str, String) {
-    let (code, reason) = match why {
-        Why::Foreign => ("foreign", "no part of the layout"),
-        Why::FlatLog => ("flat-log", "a log in the old flat layout; dsh refuses the whole root"),
-        Why::Temp(_) => ("leftover", "left behind by a writer that did not come to an end"),
-        Why::LinkedProject => ("linked-project", "a link to a project folder, which dsh does not follow"),
-        Why::NoLog => ("no-log", "a folder without a log"),
-        Why::Unreadable(error) => return ("io", format!("cannot be looked at: {error}")),
-    };
-    (code, reason.to_owned())
 }
 
 fn millis(time: SystemTime) -> i64 {
