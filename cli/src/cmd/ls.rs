@@ -67,7 +67,11 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
-    let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
+    let mut outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
+    let unread = passed_over::unread(&walk).count();
+    if unread > 0 {
+        outcome = Outcome::Unread;
+    }
     if args.all {
         broken.extend(walk.passed_over.iter().map(|passed| {
             let (code, reason) = (passed_over::code(&passed.why), passed_over::reason(&passed.why));
@@ -85,6 +89,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             }
         }
     }
+    if !args.all {
+        passed_over::tell_unread(ctx, &walk);
+    }
     if rows.is_empty() && broken.is_empty() {
         ctx.note(match walk.sessions.iter().filter(|session| session.is_listed()).count() {
             0 => format!("no sessions in {}", shown(&home.root)),
@@ -92,7 +99,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             all => format!("none of {all} sessions fits the filters"),
         });
     }
-    tell_broken(ctx, args, format, &broken, walk.passed_over.len(), rows.len())?;
+    tell_broken(ctx, args, format, &broken, walk.passed_over.len() - unread, rows.len())?;
     Ok(outcome)
 }
 

@@ -1,6 +1,6 @@
 //! What a walk over a root found besides sessions, told by the commands that work on all of them.
 
-use dshlog_codec::home::{Walk, Why};
+use dshlog_codec::home::{PassedOver, Walk, Why};
 
 use crate::ctx::Ctx;
 use crate::exit::shown;
@@ -36,13 +36,17 @@ pub(super) fn tell(ctx: &mut Ctx, walk: &Walk, doing: &str) -> u64 {
 
 /// Name what the system did not let be looked at, and count it.
 pub(super) fn tell_unread(ctx: &mut Ctx, walk: &Walk) -> u64 {
-    let unreadable = walk.passed_over.iter().filter(|passed| matches!(passed.why, Why::Unreadable(_)));
     let mut count = 0;
-    for passed in unreadable {
+    for passed in unread(walk) {
         ctx.error(format!("{}: {}", shown(&passed.path), reason(&passed.why)));
         count += 1;
     }
     count
+}
+
+/// What the system did not let be looked at.
+pub(super) fn unread(walk: &Walk) -> impl Iterator<Item = &PassedOver> {
+    walk.passed_over.iter().filter(|passed| matches!(passed.why, Why::Unreadable(_)))
 }
 
 /// The code of what is no session.

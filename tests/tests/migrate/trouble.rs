@@ -71,6 +71,7 @@ fn folders_that_may_not_be_looked_at() {
     for (args, both) in [
         (&["migrate", "--all", "--dry-run"][..], true),
         (&["migrate", "--all", "-q"], true),
+        (&["ls"], true),
         (&["verify"], true),
         (&["verify", "home", "-q"], true),
         (&["verify", below], false),
@@ -83,6 +84,9 @@ fn folders_that_may_not_be_looked_at() {
         assert!(!told.contains("no session"), "{args:?}: {told}");
         assert_eq!(output.status.code(), Some(4), "{args:?}: {told}");
     }
+    let listed = command(&["ls", "--all"]).output().unwrap();
+    assert_eq!(listed.status.code(), Some(4));
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("cannot be looked at").count(), 2);
     let newest = log_of(&place, "8652561f").with_file_name("session.v4.jsonl.zstd");
     assert!(newest.is_file(), "the others are migrated");
     for closed in [&folder, &project] {
