@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use dshlog_codec::Generation;
 
 /// Look into dsh session logs, check them, and find things in them, all offline
 #[derive(Debug, Parser)]
@@ -209,7 +210,7 @@ pub(crate) struct Read {
     #[arg(long, value_name = "SEQ", help_heading = "Filters")]
     pub(crate) at: Option<u64>,
     /// Read this stored generation of the session, 0 to 4, instead of the newest
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=4), conflicts_with = "follow")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=Generation::CURRENT.0), conflicts_with = "follow")]
     pub(crate) generation: Option<u64>,
     /// Show an old log in the form it is stored in, not in that of V4
     #[arg(long)]

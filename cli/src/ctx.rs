@@ -111,7 +111,7 @@ impl Ctx {
         &mut *self.out
     }
 
-    /// Stdout for somebody who never gives it back.
+    /// Stdout for somebody who never gives it back; nothing is written to it from then on.
     pub(crate) fn take_out(&mut self) -> Box<dyn Write> {
         std::mem::replace(&mut self.out, Box::new(io::sink()))
     }

@@ -104,7 +104,8 @@ impl Failure {
         if self.code() == 3 { Outcome::Refused } else { Outcome::Unread }
     }
 
-    fn is_broken_pipe(&self) -> bool {
+    /// Nobody reads what was written any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
 

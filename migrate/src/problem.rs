@@ -132,10 +132,12 @@ impl Problem {
         }
     }
 
-    /// True when the log stands against it, and not this machine.
+    /// True when the log stands against it, and not this machine or a limit of this program.
     pub fn is_refusal(&self) -> bool {
         match self {
-            Problem::Log(error) => !matches!(error.class(), Class::Io | Class::NotFound | Class::Locked),
+            Problem::Log(error) => {
+                !matches!(error.class(), Class::Io | Class::NotFound | Class::Locked | Class::Limit)
+            }
             Problem::Conflict { .. } => true,
             _ => false,
         }

@@ -73,6 +73,27 @@ fn a_closed_pipe_is_no_error() {
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
     }
+    for args in MIGRATE {
+        let place = self::place(&OLD);
+        let mut child = place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        check_migrated(&place, args);
+    }
+}
+
+/// Old sessions, and ways to migrate them; one after the other, so that there are some behind the first that is told.
+const OLD: [&str; 3] = ["v3-fork", "v3-thinking", "v0-0.1.0rc6-bash-echo"];
+const MIGRATE: [&[&str]; 2] =
+    [&["migrate", "--all", "--jobs", "1"], &["migrate", "--all", "--jobs", "1", "--format", "json"]];
+
+/// Who writes logs goes on, whatever becomes of what is said of it.
+#[track_caller]
+fn check_migrated(place: &Place, args: &[&str]) {
+    let told = place.told(&["migrate", "--all", "--format", "json"]);
+    assert_eq!(told.matches(r#""status":"current""#).count(), 4, "{args:?}: {told}");
 }
 
 /// A completion script and a manual page come out whole.
@@ -109,5 +130,40 @@ fn a_full_disk() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let status = place.command(args).stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(4), "{args:?}");
+    }
+    for args in MIGRATE {
+        let place = self::place(&OLD);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = place.command(args).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+        let output = output.wait_with_output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(4), "{args:?}");
+        assert_eq!(told.matches("error: cannot write the output").count(), 1, "{args:?}: {told}");
+        check_migrated(&place, args);
+    }
+}
+
+/// Output that fails long before the last session neither stops a migration nor hides how it ended.
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_listens_all_is_migrated() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap().into();
+    let closed = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        writer.into()
+    };
+    let streams: [(&dyn Fn() -> Stdio, i32); 2] = [(&closed, 1), (&full, 4)];
+    for (args, (stream, code)) in MIGRATE.into_iter().flat_map(|args| streams.map(|stream| (args, stream))) {
+        let place = place(&OLD);
+        // More than any buffer holds is told of them, and before the others.
+        for number in 0..300 {
+            let folder = place.home().join(format!("sessions/--a--/{number}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("session.v3.jsonl"), "").unwrap();
+        }
+        let status = place.command(args).stdout(stream()).stderr(Stdio::null()).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{args:?}");
+        check_migrated(&place, args);
     }
 }

@@ -262,6 +262,20 @@ fn names_in_the_way() {
     assert_eq!(found, [("list", &id), ("session", &id)]);
 }
 
+/// A session in the way of another one is moved by nobody while a writer is at work on it.
+#[cfg(unix)]
+#[test]
+fn a_session_at_work_in_the_way() {
+    let place = Place::empty(PROGRAM);
+    session(&place, "a", "", "");
+    let log = session(&place, "a.jsonl", "", "");
+    let commands = || subject(&report(&place, &[]).1, "in-the-way")["commands"].as_array().unwrap().len();
+    let lock = File::create(log.with_file_name("session.lock")).unwrap();
+    assert_eq!(commands(), 1);
+    lock.lock().unwrap();
+    assert_eq!(commands(), 0);
+}
+
 /// Temporary files are removed by the command, but not beside a writer at work.
 #[cfg(unix)]
 #[test]
@@ -293,6 +307,45 @@ fn leftovers_and_locks() {
     let (_, report) = self::report(&place, &[]);
     assert_eq!(subject(&report, "leftover")["path"], *busy.to_str().unwrap());
     assert_eq!(report["sessions"]["notJudged"], 0);
+}
+
+/// A lock that may not be opened tells of no writer, and of none that is not there; dsh itself cannot write then.
+#[cfg(unix)]
+#[test]
+fn locks_that_do_not_tell() {
+    let place = place(&["v4-thinking", "v3-fork"]);
+    let folders =
+        [log(&place, "48976fcf"), log(&place, "8652561f")].map(|log| log.parent().unwrap().to_owned());
+    for folder in &folders {
+        aged(
+            &folder.join("session.migration.0123456789abcdef.jsonl.zstd.tmp"),
+            b"x",
+            Duration::from_hours(9),
+        );
+        // A link to itself cannot be opened by anybody.
+        std::os::unix::fs::symlink("session.lock", folder.join("session.lock")).unwrap();
+    }
+    let made = place.path().join(PROJECT).join("session-new");
+    fs::create_dir(&made).unwrap();
+    std::os::unix::fs::symlink("session.lock", made.join("session.lock")).unwrap();
+    let (code, report) = report(&place, &[]);
+    assert_eq!(code, 4);
+    let unknown = finding(&report, "lock-unknown");
+    assert_eq!((&unknown["severity"], &unknown["blocks"]), (&"error".into(), &"session".into()));
+    assert_eq!(unknown["count"], 3, "{unknown}");
+    for code in ["lock-held", "not-judged", "io"] {
+        assert_eq!(findings(&report, code).len(), 0, "{code}");
+    }
+    let leftovers = finding(&report, "leftover");
+    assert_eq!((&leftovers["mend"]["by"], &leftovers["count"]), (&"person".into(), &2.into()));
+    for subject in leftovers["subjects"].as_array().unwrap() {
+        assert_eq!(subject["commands"].as_array().unwrap().len(), 0, "{subject}");
+    }
+    assert_eq!(
+        (&report["sessions"]["current"], &report["sessions"]["notJudged"], &report["locks"]["held"]),
+        (&1.into(), &1.into(), &0.into()),
+        "the other session of v3-fork is carried over"
+    );
 }
 
 /// A tail while a writer is at work is an event on its way.
@@ -378,6 +431,18 @@ fn a_line_that_is_too_long() {
         (&"warning".into(), &"nothing".into())
     );
     assert_eq!(report["sessions"]["notJudged"], 1);
+}
+
+/// A limit of ours does not make good what dsh refuses.
+#[test]
+fn a_misplaced_log_with_a_line_that_is_too_long() {
+    let place = Place::empty(PROGRAM);
+    let log = session(&place, "a", "", "");
+    File::options().write(true).open(&log).unwrap().set_len(257 << 20).unwrap();
+    fs::rename(log.parent().unwrap(), place.path().join(PROJECT).join("b")).unwrap();
+    let (_, report) = report(&place, &[]);
+    assert_eq!((findings(&report, "identity").len(), findings(&report, "limit").len()), (1, 1));
+    assert_eq!((&report["sessions"]["refused"], &report["sessions"]["notJudged"]), (&1.into(), &0.into()));
 }
 
 /// A project that lies elsewhere is found once it is no link.

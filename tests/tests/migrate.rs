@@ -34,6 +34,7 @@ fn a_home() {
     let place = place(&HOME);
     let told: String = [
         &["migrate", "--all", "--dry-run"][..],
+        &["migrate", "--all", "--dry-run", "--quiet"],
         &["migrate", "--all"],
         &["migrate", "--all"],
         &["migrate", "--all", "--quiet"],

@@ -11,11 +11,12 @@ use dshlog_migrate::{Kin, Migrator};
 use crate::args::{Doctor, Format};
 use crate::ctx::Ctx;
 use crate::doctor::look::{Looker, Session};
-use crate::doctor::{Report, Seen, quoted};
+use crate::doctor::{Report, Seen};
 use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
 use crate::render::doctor::{json, text};
 use crate::render::progress::Progress;
+use crate::render::shell::quoted;
 use crate::select;
 
 /// Say what the next upgrade of a root will do.

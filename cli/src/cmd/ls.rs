@@ -6,11 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dshlog_codec::home::{SessionFolder, Walk, Why};
+use dshlog_codec::home::{SessionFolder, Walk};
 use dshlog_codec::{Error, Generation, Header};
 use dshlog_migrate::Kin;
 use jiff::civil::DateTime;
 
+use super::passed_over;
 use crate::args::{Column, Format, Ls};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
@@ -66,10 +67,14 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
-    let outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
+    let mut outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
+    let unread = passed_over::unread(&walk).count();
+    if unread > 0 {
+        outcome = Outcome::Unread;
+    }
     if args.all {
         broken.extend(walk.passed_over.iter().map(|passed| {
-            let (code, reason) = why(&passed.why);
+            let (code, reason) = (passed_over::code(&passed.why), passed_over::reason(&passed.why));
             Broken { path: passed.path.clone(), code, reason }
         }));
     }
@@ -84,6 +89,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             }
         }
     }
+    if !args.all {
+        passed_over::tell_unread(ctx, &walk);
+    }
     if rows.is_empty() && broken.is_empty() {
         ctx.note(match walk.sessions.iter().filter(|session| session.is_listed()).count() {
             0 => format!("no sessions in {}", shown(&home.root)),
@@ -91,7 +99,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
             all => format!("none of {all} sessions fits the filters"),
         });
     }
-    tell_broken(ctx, args, format, &broken, walk.passed_over.len(), rows.len())?;
+    tell_broken(ctx, args, format, &broken, walk.passed_over.len() - unread, rows.len())?;
     Ok(outcome)
 }
 
@@ -214,19 +222,6 @@ fn tell_broken(
         ctx.note(format!("left out: {}; `--all` says which and why", words.join(", ")));
     }
     Ok(())
-}
-
-/// Code and reason of what is no session.
-fn why(why: &Why) -> (&'static str, String) {
-    let (code, reason) = match why {
-        Why::Foreign => ("foreign", "no part of the layout"),
-        Why::FlatLog => ("flat-log", "a log in the old flat layout; dsh refuses the whole root"),
-        Why::Temp(_) => ("leftover", "left behind by a writer that did not come to an end"),
-        Why::LinkedProject => ("linked-project", "a link to a project folder, which dsh does not follow"),
-        Why::NoLog => ("no-log", "a folder without a log"),
-        Why::Unreadable(error) => return ("io", format!("cannot be looked at: {error}")),
-    };
-    (code, reason.to_owned())
 }
 
 fn millis(time: SystemTime) -> i64 {

@@ -1,6 +1,8 @@
 //! `dshlog migrate`.
 
 use std::collections::{BTreeSet, HashSet};
+use std::convert::Infallible;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::home::{SessionFolder, Walk, absolute};
@@ -8,21 +10,21 @@ use dshlog_codec::{ErrorKind, Limits};
 use dshlog_migrate::vfs::OsFs;
 use dshlog_migrate::{Kin, Migrator, Problem, Report};
 
+use super::passed_over;
 use crate::args::{Format, Migrate};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::hint;
 use crate::pool;
-use crate::render::migrate::{Rows, Status, Summary, json};
+use crate::render::migrate::{Rows, Status, Summary, is_plain, json};
 use crate::render::progress::SizedProgress;
-use crate::render::units;
 use crate::select;
 
 /// Carry sessions to the current format.
 pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Table, Format::Json, Format::Jsonl])?;
     let (work, mut outcome) = if args.all { every(ctx)? } else { named(ctx, &args.sessions)? };
-    let is_only = !args.all && work.len() == 1;
+    let is_only = args.sessions.len() == 1;
 
     let due = || work.iter().filter(|work| Report::of_current(&work.folder).is_none());
     let bytes = due().filter_map(|work| work.folder.newest()).map(|file| file.len).sum();
@@ -43,36 +45,62 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
     let mut rows = Rows::new(names, width, color);
     let mut summary = Summary::default();
     let mut hints = Hints::default();
-    pool::each(&work, pool::size(args.jobs, work.len()), migrate, |report: Report| {
+    // What is to be written does not depend on who listens, so output that fails stops no work.
+    let mut told = Ok(());
+    let Ok(()) = pool::each(&work, pool::size(args.jobs, work.len()), migrate, |report: Report| {
         let status = Status::of(&report);
         outcome = outcome.max(ended(&report, is_only));
         summary.see(&report);
         hints.see(&report);
-        match format {
+        let is_shown = match format {
             // A home of thousands has little to tell of those that need nothing.
-            Format::Table if status == Status::Current && args.all => return Ok(()),
-            Format::Table if ctx.is_quiet() && !status.is_trouble() => return Ok(()),
-            _ => {}
+            Format::Table if status == Status::Current && args.all => false,
+            Format::Table if ctx.is_quiet() => status.is_trouble() || !is_plain(&report),
+            _ => true,
+        };
+        if is_shown && told.is_ok() {
+            told = progress.suspend(|| tell(&report, format, &mut rows, is_terminal, ctx.out()));
         }
-        progress.suspend(|| {
-            match format {
-                Format::Table => rows.row(&report, ctx.out())?,
-                _ => json(&report, ctx.out())?,
-            }
-            if is_terminal { ctx.out().flush() } else { Ok(()) }
-        })
-    })?;
+        Ok::<_, Infallible>(())
+    });
     progress.end();
-    if format == Format::Table && !ctx.is_quiet() && work.len() > 1 {
-        if rows.has_head() {
-            ctx.out().write_all(b"\n")?;
+    let told = told.and_then(|()| {
+        if format == Format::Table && !ctx.is_quiet() && work.len() > 1 {
+            if rows.has_head() {
+                ctx.out().write_all(b"\n")?;
+            }
+            summary.write(ctx.out(), width, color)?;
         }
-        summary.write(ctx.out(), width, color)?;
+        ctx.out().flush()
+    });
+    if let Err(error) = told {
+        // What is left in its buffer would fail once more.
+        drop(ctx.take_out());
+        let failure = Failure::from(error);
+        if !failure.is_broken_pipe() {
+            failure.tell(ctx);
+            outcome = outcome.max(failure.outcome());
+        }
     }
     for hint in hints.said {
         ctx.hint(hint);
     }
     Ok(outcome)
+}
+
+/// What came of one session. Who watches sees each as it comes, and who reads documents can act on it.
+fn tell(
+    report: &Report,
+    format: Format,
+    rows: &mut Rows,
+    is_terminal: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Table => rows.row(report, out)?,
+        _ => json(report, out)?,
+    }
+    if is_terminal || format != Format::Table { out.flush() } else { Ok(()) }
 }
 
 /// A session to migrate.
@@ -97,23 +125,16 @@ fn every(ctx: &mut Ctx) -> Result<(Vec<Work>, Outcome), Failure> {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&walk.root)))
             .hint("`--home` or `--root` names another place"));
     }
-    let (listed, links): (Vec<_>, Vec<_>) = walk.sessions.into_iter().partition(SessionFolder::is_listed);
-    let strays = walk.passed_over.len() as u64;
-    if strays > 0 {
-        let is = if strays == 1 { "is" } else { "are" };
-        ctx.note(format!(
-            "passed over {} that {is} no session; `dshlog ls --all` says which",
-            units::count(strays, "thing")
-        ));
-    }
-    for link in links {
-        ctx.note(format!("passed over {}, which is a link; named, it is migrated", shown(&link.path)));
-    }
+    let outcome = match passed_over::tell(ctx, &walk, "migrated") {
+        0 => Outcome::Clean,
+        _ => Outcome::Unread,
+    };
+    let listed: Vec<_> = walk.sessions.into_iter().filter(SessionFolder::is_listed).collect();
     if listed.is_empty() {
         ctx.note(format!("no sessions in {}", shown(&walk.root)));
     }
     let work = listed.into_iter().map(|folder| Work { root: walk.root.clone(), folder }).collect();
-    Ok((work, Outcome::Clean))
+    Ok((work, outcome))
 }
 
 /// The sessions that were named, each once. Where several are, one that is not there does not stop the others.
@@ -185,6 +206,36 @@ impl Hints {
         };
         if self.kinds.insert(kind) {
             self.said.extend(hints);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing of a document stays behind in a buffer while later sessions are worked on.
+    #[test]
+    fn documents_come_at_once() {
+        let report = Report {
+            session: None,
+            folder: PathBuf::from("/h/s"),
+            from: None,
+            source_len: 0,
+            outcome: dshlog_migrate::Outcome::Current,
+            warnings: Vec::new(),
+            deviations: Vec::new(),
+        };
+        for (format, is_terminal, comes) in [
+            (Format::Json, false, true),
+            (Format::Jsonl, false, true),
+            (Format::Table, true, true),
+            (Format::Table, false, false),
+        ] {
+            let mut rows = Rows::new(std::iter::empty(), 100, false);
+            let mut out = io::BufWriter::new(Vec::new());
+            tell(&report, format, &mut rows, is_terminal, &mut out).unwrap();
+            assert_eq!(out.get_ref().ends_with(b"\n"), comes, "{format:?} {is_terminal}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod doctor;
 mod ls;
 mod man;
 mod migrate;
+mod passed_over;
 mod read;
 mod verify;
 

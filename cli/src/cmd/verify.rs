@@ -7,6 +7,7 @@ use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
 use dshlog_migrate::{Kin, Overlap};
 
+use super::passed_over;
 use crate::args::{Format, Verify};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
@@ -24,17 +25,19 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     let mut unread = 0_u64;
     if args.paths.is_empty() {
         let home = ctx.home()?;
-        below(ctx, &Walk::new(&home.root)?, &Typed::nothing(), &mut work);
-        if work.is_empty() {
+        let walk = Walk::new(&home.root)?;
+        below(&walk, &Typed::nothing(), &mut work);
+        unread += tell_passed_over(ctx, &walk, work.is_empty());
+        if work.is_empty() && unread == 0 {
             return Err(Failure::not_found(format!("no session logs in {}", shown(&home.root)))
                 .hint("name a log, a folder, or another home"));
         }
     }
     for path in &args.paths {
-        if let Err(failure) = collect(ctx, path, &mut work) {
+        unread += collect(ctx, path, &mut work).unwrap_or_else(|failure| {
             ctx.error(failure);
-            unread += 1;
-        }
+            1
+        });
     }
     let threads = pool::size(args.jobs, work.len());
     let progress = Progress::new(ctx.shows_progress() && work.len() > 1, work.len() as u64, "logs");
@@ -109,8 +112,8 @@ impl Typed<'_> {
     }
 }
 
-/// The logs that a path leads to.
-fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failure> {
+/// The logs that a path leads to. Gives the number of things below it that could not be looked at.
+fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<u64, Failure> {
     let cwd = ctx.cwd().to_owned();
     let metadata = std::fs::metadata(path).map_err(|e| Failure::io("look at", path, e))?;
     if !metadata.is_dir() {
@@ -118,23 +121,25 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
         let chosen = select::placed(path, home.as_ref().map(|home| home.root.as_path()), &cwd);
         let refused = chosen.check_neighbours().err();
         work.push(Work { chosen, shown: path.to_owned(), refused, newer: None });
-        return Ok(());
+        return Ok(0);
     }
     let folder = absolute(&cwd, path);
     let typed = Typed { typed: path, absolute: folder.clone() };
     match SessionFolder::read(&folder) {
         Ok(session) => {
             push(&session, None, &typed, work);
-            return Ok(());
+            return Ok(0);
         }
         Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
         Err(error) => return Err(error.into()),
     }
     let walk = Walk::new(&Home::at(&folder).root)?;
     let before = work.len();
-    below(ctx, &walk, &typed, work);
-    if work.len() == before {
-        // A project folder: sessions lie right in it.
+    below(&walk, &typed, work);
+    let is_no_root = work.len() == before;
+    if is_no_root {
+        // A project folder: sessions lie right in it. Those that cannot be looked at are told below, since the walk
+        // took it for a root, and them for its projects.
         let mut children: Vec<PathBuf> = std::fs::read_dir(&folder)
             .map_err(|e| Failure::io("read", &folder, e))?
             .flatten()
@@ -145,26 +150,23 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<(), Failu
             push(&session, folder.parent(), &typed, work);
         }
     }
-    if work.len() == before {
+    let unread = tell_passed_over(ctx, &walk, is_no_root);
+    if work.len() == before && unread == 0 {
         return Err(Failure::not_found(format!("no session logs in {}", shown(path))));
     }
-    Ok(())
+    Ok(unread)
 }
 
-fn below(ctx: &mut Ctx, walk: &Walk, typed: &Typed<'_>, work: &mut Vec<Work>) {
-    let before = work.len();
+fn below(walk: &Walk, typed: &Typed<'_>, work: &mut Vec<Work>) {
     for session in walk.sessions.iter().filter(|session| session.is_listed()) {
         push(session, Some(&walk.root), typed, work);
     }
-    for passed in &walk.passed_over {
-        tracing::debug!(path = %shown(&passed.path), why = ?passed.why, "passed over");
-    }
-    let strays = walk.passed_over.len() as u64;
-    // A root without sessions is none.
-    if strays > 0 && work.len() > before {
-        let is = if strays == 1 { "is" } else { "are" };
-        ctx.note(format!("passed over {} that {is} no session", units::count(strays, "thing")));
-    }
+}
+
+/// What was passed over; of what is no root, since no session was found where they lie in one, only what could not be
+/// looked at.
+fn tell_passed_over(ctx: &mut Ctx, walk: &Walk, is_no_root: bool) -> u64 {
+    if is_no_root { passed_over::tell_unread(ctx, walk) } else { passed_over::tell(ctx, walk, "checked") }
 }
 
 /// Every generation in a session's folder.

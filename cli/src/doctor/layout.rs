@@ -8,9 +8,17 @@ use dshlog_codec::Encoding;
 use dshlog_codec::home::{Refusal, Temp, Walk, Why, root_refusals};
 
 use super::finding::{Blocks, By, Finding, Mend, Severity, Subject};
-use super::look::{Leftover, Lock, Session, lock};
+use super::look::{Beside, Leftover, Lock, Session};
 use super::{Seen, below, mend, millis};
+use crate::exit::without_place;
+use crate::render::shell::quoted;
 use crate::render::units;
+
+const UNREADABLE: &str = "unreadable";
+const LOCK_UNKNOWN: &str = "lock-unknown";
+
+/// Codes of what the system did not let be looked at.
+pub(super) const UNREAD: [&str; 2] = [UNREADABLE, LOCK_UNKNOWN];
 
 /// Everything that the folders tell.
 pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
@@ -20,7 +28,7 @@ pub(super) fn findings(seen: &Seen<'_>) -> Vec<Finding> {
     found.extend(in_the_way(seen));
     found.extend(links(seen));
     found.extend(leftovers(seen));
-    found.extend(held(seen));
+    found.extend(locks(seen));
     found.extend(strays(seen));
     found
 }
@@ -45,7 +53,7 @@ fn root_wide(seen: &Seen<'_>) -> Vec<Finding> {
         };
         let session = path.parent().and_then(|folder| by_folder.get(folder));
         // Both in one folder is a fault of that session, which is told with the refusals.
-        if let Some(session) = session.filter(|session| !session.has_fault("mixed-encodings")) {
+        if let Some(session) = session.filter(|session| !session.is_mixed()) {
             other.entry(&session.folder).or_insert_with(|| away(seen, session));
         }
     }
@@ -74,7 +82,7 @@ fn away(seen: &Seen<'_>, session: &Session) -> Subject {
     let mut home = seen.home.path.as_deref().unwrap_or(root).to_owned().into_os_string();
     home.push(format!("-{encoding}"));
     let command = mend::to_home(Path::new(&home), root, &session.folder);
-    let is_free = session.lock != Lock::Held;
+    let is_free = session.lock.is_free();
     Subject::session(session).detail(encoding).commands([command].into_iter().filter(|_| is_free))
 }
 
@@ -95,13 +103,13 @@ fn duplicates(seen: &Seen<'_>) -> Option<Finding> {
     }
     let several = by_name.into_values().filter(|sessions| sessions.len() > 1).flatten();
     let subjects = several.map(|session| {
-        let is_misplaced = session.has_fault("identity");
+        let is_misplaced = session.is_misplaced();
         let which = if is_misplaced { "its header leads elsewhere" } else { "" };
         let subject = Subject::session(session).detail(which);
-        if session.lock == Lock::Held {
+        if !session.lock.is_free() {
             return subject;
         }
-        let read = format!("dshlog read {}", mend::quoted(session.path()));
+        let read = format!("dshlog read {}", quoted(session.path()));
         subject.commands([read])
     });
     let mend = Mend::new(By::Person, "read them, and move all but one out of the root");
@@ -114,9 +122,9 @@ fn in_the_way(seen: &Seen<'_>) -> Vec<Finding> {
     let names: HashSet<&OsStr> =
         seen.sessions.iter().filter_map(|session| session.folder.file_name()).collect();
     let passed = seen.walk.passed_over.iter().filter(|passed| !matches!(passed.why, Why::FlatLog));
-    let folders = seen.sessions.iter().map(|session| session.folder.as_path());
+    let folders = seen.sessions.iter().map(|session| (session.folder.as_path(), session.lock.is_free()));
     let (mut flat, mut other) = (Vec::new(), Vec::new());
-    for path in passed.map(|passed| passed.path.as_path()).chain(folders) {
+    for (path, is_free) in passed.map(|passed| (passed.path.as_path(), true)).chain(folders) {
         // dsh follows links, so one that leads nowhere is not there.
         if path.ancestors().nth(2) != Some(seen.walk.root.as_path()) || !path.exists() {
             continue;
@@ -130,8 +138,8 @@ fn in_the_way(seen: &Seen<'_>) -> Vec<Finding> {
             _ => continue,
         };
         let session = Some(name.to_string_lossy().into_owned());
-        let command = mend::aside(&seen.home.root, path);
-        found.push(Subject { session, ..Subject::thing(path) }.commands([command]));
+        let command = is_free.then(|| mend::aside(&seen.home.root, path));
+        found.push(Subject { session, ..Subject::thing(path) }.commands(command));
     }
     [(Blocks::Session, flat), (Blocks::List, other)]
         .into_iter()
@@ -154,7 +162,7 @@ fn links(seen: &Seen<'_>) -> Vec<Finding> {
             if target.starts_with(&root) {
                 return remove;
             }
-            format!("{remove} && mv -n -- {} {}", mend::quoted(&target), mend::quoted(&passed.path))
+            format!("{remove} && mv -n -- {} {}", quoted(&target), quoted(&passed.path))
         });
         Subject::thing(&passed.path).detail(words.unwrap_or_default()).commands(commands)
     });
@@ -183,10 +191,10 @@ fn leftovers(seen: &Seen<'_>) -> Vec<Finding> {
     let alone = seen.walk.passed_over.iter().filter_map(|passed| {
         let Why::Temp(kind) = passed.why else { return None };
         let beside = passed.path.parent().unwrap_or(&seen.walk.root);
-        let in_use = kind != Temp::Folder && lock(beside, true) == Lock::Held;
-        Some((None, Leftover::at(passed.path.clone(), in_use)))
+        let beside = if kind == Temp::Folder { Beside::Nobody } else { Beside::of(&Lock::of(beside, true)) };
+        Some((None, Leftover::at(passed.path.clone(), beside)))
     });
-    let (mut stray, mut in_use) = (Vec::new(), Vec::new());
+    let (mut stray, mut in_use, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for (session, left) in in_folders.chain(alone) {
         let modified = left.modified.map(millis);
         let age = modified.map(|time| units::duration(seen.now.saturating_sub(time)));
@@ -194,15 +202,16 @@ fn leftovers(seen: &Seen<'_>) -> Vec<Finding> {
         let size = if left.is_folder { "folder".to_owned() } else { units::bytes(left.len) };
         let subject = Subject { session, modified, ..Subject::thing(&left.path) };
         let subject = subject.detail(format!("{size}{age}")).bytes(left.len);
-        if left.in_use {
-            in_use.push(subject);
-        } else {
-            stray.push(subject.commands([mend::remove(&left.path, left.is_folder)]));
+        match left.beside {
+            Beside::Nobody => stray.push(subject.commands([mend::remove(&left.path, left.is_folder)])),
+            Beside::Writer => in_use.push(subject),
+            Beside::Unknown => unknown.push(subject),
         }
     }
     let remove = Mend::new(By::Command, "no writer is at work beside it: remove it");
     let wait = Mend::new(By::Person, "a writer is at work beside it: end it, then look again");
-    [(remove, stray), (wait, in_use)]
+    let ask = Mend::new(By::Person, "see who may open the lock file beside it, then look again");
+    [(remove, stray), (wait, in_use), (ask, unknown)]
         .into_iter()
         .filter_map(|(mend, subjects)| {
             Finding::of(Severity::Warning, "leftover", Blocks::Nothing, mend, subjects)
@@ -210,18 +219,34 @@ fn leftovers(seen: &Seen<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn held(seen: &Seen<'_>) -> Option<Finding> {
-    let of_sessions = seen.sessions.iter().filter(|session| session.lock == Lock::Held);
-    let of_sessions = of_sessions.map(|session| (Some(session.name.clone()), session.folder.as_path()));
-    // A session whose log is not there yet.
+/// Locks that somebody holds, and those that do not tell.
+fn locks(seen: &Seen<'_>) -> Vec<Finding> {
+    // A session whose log is not there yet has a lock, too.
     let made = seen.walk.passed_over.iter().filter(|passed| matches!(passed.why, Why::NoLog));
-    let made = made.map(|passed| passed.path.as_path()).filter(|path| lock(path, false) == Lock::Held);
-    let subjects = of_sessions.chain(made.map(|path| (None, path))).map(|(session, folder)| {
-        let holder = super::holder::of(folder).map(|pid| format!("process {pid}"));
-        Subject { session, ..Subject::thing(folder) }.detail(holder.unwrap_or_default())
-    });
-    let mend = Mend::new(By::Person, "end that dsh before an upgrade; its session stays as it is");
-    Finding::of(Severity::Note, "lock-held", Blocks::Nothing, mend, subjects.collect())
+    let made: Vec<_> = made.map(|passed| (&passed.path, Lock::of(&passed.path, false))).collect();
+    let of_sessions =
+        seen.sessions.iter().map(|session| (Some(session.name.clone()), &session.folder, &session.lock));
+    let (mut held, mut unknown) = (Vec::new(), Vec::new());
+    for (session, folder, lock) in of_sessions.chain(made.iter().map(|(path, lock)| (None, *path, lock))) {
+        let subject = Subject { session, ..Subject::thing(folder) };
+        match lock {
+            Lock::None | Lock::Free => {}
+            Lock::Held => {
+                let holder = super::holder::of(folder).map(|pid| format!("process {pid}"));
+                held.push(subject.detail(holder.unwrap_or_default()));
+            }
+            Lock::Unknown(error) => unknown.push(subject.detail(without_place(error))),
+        }
+    }
+    let end = Mend::new(By::Person, "end that dsh before an upgrade; its session stays as it is");
+    let permit = Mend::new(By::Person, "see what the lock file is, and who may open it");
+    [
+        Finding::of(Severity::Note, "lock-held", Blocks::Nothing, end, held),
+        Finding::of(Severity::Error, LOCK_UNKNOWN, Blocks::Session, permit, unknown),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// What dsh passes over, and what nobody can look at.
@@ -246,7 +271,7 @@ fn strays(seen: &Seen<'_>) -> Vec<Finding> {
     let leave = || Mend::new(By::Nobody, "nothing is to be mended");
     let permit = Mend::new(By::Person, "see who may read it; dsh lists nothing while it cannot");
     [
-        Finding::of(Severity::Error, "unreadable", Blocks::List, permit, unreadable),
+        Finding::of(Severity::Error, UNREADABLE, Blocks::List, permit, unreadable),
         Finding::of(Severity::Note, "foreign", Blocks::Nothing, leave(), foreign),
         Finding::of(Severity::Note, "no-log", Blocks::Nothing, leave(), empty),
     ]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::finding::{Blocks, By, Finding, Mend, Severity, Subject};
 use super::look::{Fate, Lock, Session, is_foreign, is_too_large};
 use super::{Seen, mend};
+use crate::render::shell::quoted;
 use crate::render::units;
 
 /// Everything that the logs tell.
@@ -50,15 +51,11 @@ fn older_beside(seen: &Seen<'_>) -> Option<Finding> {
     let subjects = refused.filter_map(|session| {
         let older = session.older.last()?;
         let subject = Subject::session(session).detail(older.generation.to_string());
-        let verify = format!("dshlog verify {}", mend::quoted(&older.path));
+        let verify = format!("dshlog verify {}", quoted(&older.path));
         let mut name = session.path().to_owned().into_os_string();
         name.push(".set-aside");
-        let hide = format!(
-            "mv -n -- {} {}",
-            mend::quoted(session.path()),
-            mend::quoted(std::path::Path::new(&name))
-        );
-        let is_free = session.lock != Lock::Held;
+        let hide = format!("mv -n -- {} {}", quoted(session.path()), quoted(std::path::Path::new(&name)));
+        let is_free = session.lock.is_free();
         Some(
             Subject { path: older.path.clone(), ..subject }
                 .commands([verify, hide].into_iter().filter(|_| is_free)),
@@ -118,7 +115,11 @@ fn torn(seen: &Seen<'_>) -> Vec<Finding> {
 }
 
 fn not_judged(seen: &Seen<'_>) -> Option<Finding> {
-    let is_locked = |session: &&Session| matches!(session.fate, Fate::NotJudged) && session.faults.is_empty();
+    // Of a lock that does not tell there is a finding of its own.
+    let is_locked = |session: &&Session| {
+        let is_unknown = matches!(session.lock, Lock::Unknown(_));
+        matches!(session.fate, Fate::NotJudged) && session.faults.is_empty() && !is_unknown
+    };
     let locked = seen.sessions.iter().filter(is_locked);
     let mend = Mend::new(By::Person, "end the dsh that is at work on it, then look again");
     let subjects = locked.map(Subject::session).collect();

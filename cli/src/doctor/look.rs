@@ -57,8 +57,8 @@ pub(crate) enum Fate {
     Migrates,
     /// It is refused.
     Refused,
-    /// Not judged: a writer is at work on a log that would have to be carried over, or the log is beyond a limit of this
-    /// program.
+    /// Not judged: a writer is or may be at work on a log that would have to be carried over, or the log is beyond a limit
+    /// of this program.
     NotJudged,
 }
 
@@ -67,20 +67,63 @@ pub(crate) enum Fate {
 pub(crate) struct Fault {
     /// A code of `docs/codes.md`.
     pub(crate) code: &'static str,
-    /// What it means for the file.
-    pub(crate) class: Class,
     /// What is wrong, for people.
     pub(crate) message: String,
     /// Where.
     pub(crate) at: At,
+    /// What kind of fault it is, which decides what mends it.
+    pub(crate) wrong: Wrong,
     /// What else it takes away.
     pub(crate) blocks: Blocks,
-    /// Where the header leads to, below the root, when it does not lead here.
-    pub(crate) belongs: Option<String>,
-    /// The version that the header says, when the file's name says another one.
-    pub(crate) says: Option<u64>,
     /// Who wrote what is wrong.
     pub(crate) writer: Writer,
+}
+
+/// Kinds of faults that are mended in ways of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// The header leads to another place.
+    Identity {
+        /// The log there, below the root.
+        belongs: String,
+    },
+    /// The file's name says another version than the header.
+    Version {
+        /// What the header says, where it is a number.
+        says: Option<u64>,
+    },
+    /// Both encodings are in one folder.
+    Encodings,
+    /// A header of unreleased builds.
+    Retired,
+    /// A format of a newer dsh.
+    Newer,
+    /// No header was ever written.
+    NoHeader,
+    /// The system does not let it be read.
+    Unread,
+    /// A limit of this program, which says nothing of dsh.
+    Limit,
+    /// Anything in the text.
+    Content,
+}
+
+impl Wrong {
+    fn of(error: &Error) -> Wrong {
+        match error.kind() {
+            ErrorKind::Identity { expected } => Wrong::Identity { belongs: expected.clone() },
+            ErrorKind::VersionMismatch { header, .. } => Wrong::Version { says: header.parse().ok() },
+            ErrorKind::MixedEncodings { .. } => Wrong::Encodings,
+            ErrorKind::HeaderRetired { .. } => Wrong::Retired,
+            ErrorKind::Newer { .. } => Wrong::Newer,
+            ErrorKind::NoHeader => Wrong::NoHeader,
+            _ => match error.class() {
+                Class::Io | Class::NotFound => Wrong::Unread,
+                Class::Limit => Wrong::Limit,
+                _ => Wrong::Content,
+            },
+        }
+    }
 }
 
 /// Bytes behind the last complete event.
@@ -93,7 +136,7 @@ pub(crate) struct Tail {
 }
 
 /// The write lock of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Lock {
     /// There is no lock file.
     None,
@@ -101,6 +144,30 @@ pub(crate) enum Lock {
     Free,
     /// A writer holds it.
     Held,
+    /// It cannot be asked, so that a writer may or may not be at work.
+    Unknown(Error),
+}
+
+impl Lock {
+    /// The lock of the session in `folder`.
+    pub(crate) fn of(folder: &Path, has_file: bool) -> Lock {
+        match WriteLock::is_held(folder) {
+            Ok(true) => Lock::Held,
+            Ok(false) if has_file => Lock::Free,
+            Ok(false) => Lock::None,
+            Err(error) => Lock::Unknown(error),
+        }
+    }
+
+    /// True when no writer can be at work, which everything needs that changes the folder.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self, Lock::None | Lock::Free)
+    }
+
+    /// True when a writer is at work.
+    pub(crate) fn is_held(&self) -> bool {
+        matches!(self, Lock::Held)
+    }
 }
 
 /// A temporary file or folder that a writer left behind.
@@ -114,8 +181,30 @@ pub(crate) struct Leftover {
     pub(crate) len: u64,
     /// When it was last written.
     pub(crate) modified: Option<SystemTime>,
-    /// A writer is at work beside it, whose file it may be.
-    pub(crate) in_use: bool,
+    /// Whose file it may be.
+    pub(crate) beside: Beside,
+}
+
+/// Who may be at work beside a temporary file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Nobody.
+    Nobody,
+    /// A writer.
+    Writer,
+    /// The lock does not tell.
+    Unknown,
+}
+
+impl Beside {
+    /// By the lock of the folder.
+    pub(crate) fn of(lock: &Lock) -> Beside {
+        match lock {
+            Lock::None | Lock::Free => Beside::Nobody,
+            Lock::Held => Beside::Writer,
+            Lock::Unknown(_) => Beside::Unknown,
+        }
+    }
 }
 
 /// What looking at many sessions shares.
@@ -135,11 +224,18 @@ impl Looker<'_> {
     /// Look at one session. Its log is read to the end, an old one a second time as a migration reads it.
     pub(crate) fn look(&self, folder: &SessionFolder) -> Session {
         let mut session = Session::of(folder);
+        let unless_refused = self.read(folder, &mut session);
+        session.fate = session.fate(unless_refused);
+        session
+    }
+
+    /// Find the faults of its log. Gives what the next upgrade does to it where there are none.
+    fn read(&self, folder: &SessionFolder, session: &mut Session) -> Fate {
         let file = match folder.chosen() {
             Ok(file) => file,
             Err(error) => {
                 session.refuse(&error, Generation::CURRENT, Writer::default());
-                return session;
+                return Fate::NotJudged;
             }
         };
         let chosen = select::placed(&file.path, Some(self.root), Path::new("/"));
@@ -148,58 +244,60 @@ impl Looker<'_> {
             Err(error) => {
                 let writer = witness::of_header(error.kind(), file.generation);
                 session.refuse(&error, file.generation, writer);
-                return session;
+                return Fate::NotJudged;
             }
         };
         session.name = log.header.id.to_lossy().into_owned();
         session.header = Some(log.header.clone());
-        if !log.is_current() && session.lock == Lock::Held {
-            session.fate = Fate::NotJudged;
-            return session;
+        if !log.is_current() && !session.lock.is_free() {
+            return Fate::NotJudged;
         }
         let mut seen = Seen::new(file.generation);
         let checked = log.check(|event| seen.see(event));
         // What is behind the last complete event while a writer is at work may be an event on its way.
         if let Ok(checked) = &checked
-            && session.lock != Lock::Held
+            && session.lock.is_free()
         {
             let end = checked.end();
             let is_torn = end.torn.is_some() || end.dropped_bytes > 0 || end.issue.is_some();
             let recovered = end.torn.map(|torn| torn.recovered);
             session.tail = is_torn.then_some(Tail { bytes: end.dropped_bytes, recovered });
         }
-        let refused = if log.is_current() {
-            checked.map_or_else(Some, |mut checked| {
+        let next = if log.is_current() {
+            let refused = checked.map_or_else(Some, |mut checked| {
                 checked.verdict.take().and_then(|verdict| verdict.storage.or(verdict.session))
-            })
+            });
+            refused.map_or(Ok(Fate::Current), Err)
         } else {
-            self.migrate(folder, &mut session)
+            self.migrate(folder, session)
         };
         session.ignorable = seen.ignorable;
+        let (fate, refused) = match next {
+            Ok(fate) => (fate, None),
+            Err(error) => (Fate::NotJudged, Some(error)),
+        };
         // Of a current log dsh asks for its place only behind its content; its list asks for that alone.
         let misplaced = log.check_identity().err();
-        let within = refused.filter(|error| misplaced.is_none() || error.code() != "identity");
+        let is_told =
+            |error: &Error| misplaced.is_some() && matches!(error.kind(), ErrorKind::Identity { .. });
+        let within = refused.filter(|error| !is_told(error));
         for error in misplaced.iter().chain(&within) {
             let writer = witness::writer(&log.file, error.position(), &seen.required, error.code());
             session.refuse(error, file.generation, writer);
         }
-        if is_too_large(file) || is_foreign(&log.header) {
-            session.fate = Fate::Refused;
-        }
-        session
+        fate
     }
 
-    /// What migrating it would come to; gives the reason where that is refused.
-    fn migrate(&self, folder: &SessionFolder, session: &mut Session) -> Option<Error> {
+    /// What migrating it would come to; the reason where that is refused.
+    fn migrate(&self, folder: &SessionFolder, session: &mut Session) -> Result<Fate, Error> {
         let report = self.migrator.migrate(self.root, &folder.path, &mut |_| {});
         session.obscure_children = report.warnings.len();
         match report.outcome {
-            Outcome::Current => session.fate = Fate::Current,
-            Outcome::Would { .. } | Outcome::Migrated { .. } => session.fate = Fate::Migrates,
-            Outcome::Locked => session.fate = Fate::NotJudged,
-            Outcome::Refused(problem) | Outcome::Failed(problem) => return Some(reason(problem)),
+            Outcome::Current => Ok(Fate::Current),
+            Outcome::Would { .. } | Outcome::Migrated { .. } => Ok(Fate::Migrates),
+            Outcome::Locked => Ok(Fate::NotJudged),
+            Outcome::Refused(problem) | Outcome::Failed(problem) => Err(reason(problem)),
         }
-        None
     }
 }
 
@@ -263,11 +361,9 @@ impl Session {
         let id = folder.id.as_ref().map(|id| id.to_lossy().into_owned());
         let newest = folder.newest().cloned();
         let older = folder.generations.iter().filter(|file| Some(*file) != newest.as_ref()).cloned();
-        let lock = lock(&folder.path, folder.has_lock_file);
-        let leftovers = folder.temps.iter().map(|(name, _)| {
-            let path = folder.path.join(name);
-            Leftover::at(path, lock == Lock::Held)
-        });
+        let lock = Lock::of(&folder.path, folder.has_lock_file);
+        let beside = Beside::of(&lock);
+        let leftovers = folder.temps.iter().map(|(name, _)| Leftover::at(folder.path.join(name), beside));
         Session {
             name: id.unwrap_or_else(|| folder.folder.to_string_lossy().into_owned()),
             older: older.collect(),
@@ -278,8 +374,8 @@ impl Session {
             tail: None,
             ignorable: BTreeMap::new(),
             obscure_children: 0,
-            lock,
             leftovers: leftovers.collect(),
+            lock,
             folder: folder.path.clone(),
         }
     }
@@ -289,31 +385,44 @@ impl Session {
         self.file.as_ref().map_or(&self.folder, |file| &file.path)
     }
 
-    /// True when one of its faults has this code.
-    pub(crate) fn has_fault(&self, code: &str) -> bool {
-        self.faults.iter().any(|fault| fault.code == code)
+    /// True when its header leads elsewhere.
+    pub(crate) fn is_misplaced(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault.wrong, Wrong::Identity { .. }))
     }
-}
 
-/// The lock of the session in `folder`. One that cannot be asked counts as held, since on its word files are removed.
-pub(crate) fn lock(folder: &Path, has_file: bool) -> Lock {
-    match WriteLock::is_held(folder) {
-        Ok(true) | Err(_) => Lock::Held,
-        Ok(false) if has_file => Lock::Free,
-        Ok(false) => Lock::None,
+    /// True when both encodings are in its folder.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.faults.iter().any(|fault| fault.wrong == Wrong::Encodings)
+    }
+
+    /// True when its log could not be read.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.faults.iter().any(|fault| fault.wrong == Wrong::Unread)
+    }
+
+    /// By everything that is known: a fault of the log outweighs a limit of this program.
+    fn fate(&self, unless_refused: Fate) -> Fate {
+        let is_refused = self.faults.iter().any(|fault| fault.wrong != Wrong::Limit)
+            || self.file.as_ref().is_some_and(is_too_large)
+            || self.header.as_ref().is_some_and(is_foreign);
+        match (is_refused, self.faults.is_empty()) {
+            (true, _) => Fate::Refused,
+            (false, false) => Fate::NotJudged,
+            (false, true) => unless_refused,
+        }
     }
 }
 
 impl Leftover {
     /// What lies at `path`; links are not followed.
-    pub(crate) fn at(path: PathBuf, in_use: bool) -> Leftover {
+    pub(crate) fn at(path: PathBuf, beside: Beside) -> Leftover {
         let metadata = path.symlink_metadata().ok();
         Leftover {
             is_folder: metadata.as_ref().is_some_and(std::fs::Metadata::is_dir),
             len: metadata.as_ref().filter(|m| m.is_file()).map_or(0, std::fs::Metadata::len),
             modified: metadata.and_then(|m| m.modified().ok()),
             path,
-            in_use,
+            beside,
         }
     }
 }
@@ -322,21 +431,12 @@ impl Session {
     fn refuse(&mut self, error: &Error, named: Generation, writer: Writer) {
         let mut at = error.position().clone();
         (at.path, at.generation) = (None, None);
-        let (belongs, says) = match error.kind() {
-            ErrorKind::Identity { expected } => (Some(expected.clone()), None),
-            ErrorKind::VersionMismatch { header, .. } => (None, header.parse().ok()),
-            _ => (None, None),
-        };
-        let is_ours = error.class() == Class::Limit;
-        self.fate = if is_ours { Fate::NotJudged } else { Fate::Refused };
         self.faults.push(Fault {
             code: error.code(),
-            class: error.class(),
             message: without_place(error),
             at,
+            wrong: Wrong::of(error),
             blocks: blocks(error.kind(), named),
-            belongs,
-            says,
             writer,
         });
     }

@@ -1,26 +1,31 @@
 //! What mends a thing: commands for a shell, and what to say where there is none.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dshlog_codec::home::file_name;
-use dshlog_codec::{Class, Encoding, Generation, Limits, LogFile};
+use dshlog_codec::{Encoding, Generation, Limits, LogFile};
 
 use super::finding::{By, Mend};
-use super::look::{Fault, Lock, Session};
-use crate::render::text::visible;
+use super::look::{Fault, Lock, Session, Wrong};
+use crate::render::shell::quoted;
 
 /// What mends a refused session, and the commands for it.
 pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, Vec<String>) {
-    if session.lock == Lock::Held {
-        return (Mend::new(By::Person, "end the dsh that is at work on it, then look again"), Vec::new());
+    match &session.lock {
+        Lock::None | Lock::Free => {}
+        Lock::Held => {
+            return (Mend::new(By::Person, "end the dsh that is at work on it, then look again"), Vec::new());
+        }
+        Lock::Unknown(_) => {
+            return (Mend::new(By::Person, "see who may open its lock file, then look again"), Vec::new());
+        }
     }
-    match fault.code {
-        "identity" => identity(session, fault, root),
-        "version-mismatch" => version(session, fault, root),
-        "mixed-encodings" => {
+    match &fault.wrong {
+        Wrong::Identity { belongs } => identity(session, belongs, root),
+        Wrong::Version { says } => version(session, *says, root),
+        Wrong::Encodings => {
             let files = session.file.iter().chain(&session.older);
             let reads = files.map(|file| format!("dshlog read {}", quoted(&file.path)));
             (
@@ -28,19 +33,19 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
                 reads.collect(),
             )
         }
-        "header-retired" => (
+        Wrong::Retired => (
             Mend::new(
                 By::Command,
                 "nothing can make it readable yet; set aside, it no longer hides the others",
             ),
             vec![aside(root, &session.folder)],
         ),
-        "newer-format" => (Mend::new(By::Person, "a newer dsh reads it"), Vec::new()),
-        "no-header" => (Mend::new(By::Nothing, "nothing can: no event was ever written to it"), Vec::new()),
-        _ if matches!(fault.class, Class::Io | Class::NotFound) => {
-            (Mend::new(By::Person, "see what the file is and who may read it"), Vec::new())
+        Wrong::Newer => (Mend::new(By::Person, "a newer dsh reads it"), Vec::new()),
+        Wrong::NoHeader => {
+            (Mend::new(By::Nothing, "nothing can: no event was ever written to it"), Vec::new())
         }
-        _ => {
+        Wrong::Unread => (Mend::new(By::Person, "see what the file is and who may read it"), Vec::new()),
+        Wrong::Limit | Wrong::Content => {
             let text =
                 "nothing can yet; `dshlog read` shows what can be read of it by `--lenient` or `--as-stored`";
             (Mend::new(By::Nothing, text), Vec::new())
@@ -49,8 +54,8 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
 }
 
 /// A folder that was moved or renamed goes back to where its header leads, when nothing lies there.
-fn identity(session: &Session, fault: &Fault, root: &Path) -> (Mend, Vec<String>) {
-    let place = fault.belongs.as_ref().and_then(|below| Path::new(below).parent());
+fn identity(session: &Session, belongs: &str, root: &Path) -> (Mend, Vec<String>) {
+    let place = Path::new(belongs).parent();
     let target = place.map(|place| root.join(place)).filter(|target| target.symlink_metadata().is_err());
     match target {
         Some(target) if target.parent().and_then(Path::parent) == Some(root) => {
@@ -69,8 +74,8 @@ fn identity(session: &Session, fault: &Fault, root: &Path) -> (Mend, Vec<String>
 }
 
 /// A log whose name says the wrong version gets the right one, when it reads by it.
-fn version(session: &Session, fault: &Fault, root: &Path) -> (Mend, Vec<String>) {
-    if let (Some(file), Some(says)) = (&session.file, fault.says) {
+fn version(session: &Session, says: Option<u64>, root: &Path) -> (Mend, Vec<String>) {
+    if let (Some(file), Some(says)) = (&session.file, says) {
         let target = session.folder.join(file_name(Generation(says), file.encoding));
         let is_free = target.symlink_metadata().is_err();
         if is_free && reads_as(&file.path, Generation(says), file.encoding) {
@@ -132,67 +137,9 @@ pub(crate) fn remove(path: &Path, is_folder: bool) -> String {
     format!("{} -- {}", if is_folder { "rmdir" } else { "rm" }, quoted(path))
 }
 
-/// A path as one word of a shell. What would act on a terminal or hide from the eye is spelled in octal, in the quotes of
-/// bash, zsh and POSIX 2024.
-pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.to_str();
-    if let Some(text) = text.filter(|text| visible(text) == *text) {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,~".contains(c);
-        if !text.is_empty() && !text.starts_with('~') && text.chars().all(is_plain) {
-            return text.to_owned();
-        }
-        return format!("'{}'", text.replace('\'', r"'\''"));
-    }
-    let mut word = String::from("$'");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'\'' | b'\\' => word.extend(['\\', char::from(byte)]),
-            b' '..=b'~' => word.push(char::from(byte)),
-            _ => drop(write!(word, "\\{byte:03o}")),
-        }
-    }
-    word.push('\'');
-    word
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_are_one_word() {
-        for (path, expected) in [
-            ("/h/sessions/--a--/session-1/x.tmp", "/h/sessions/--a--/session-1/x.tmp"),
-            ("/h/a~0020b", "/h/a~0020b"),
-            ("~/x", "'~/x'"),
-            ("", "''"),
-            ("/h/my home", "'/h/my home'"),
-            ("/h/it's", r"'/h/it'\''s'"),
-            ("/h/$(rm)", "'/h/$(rm)'"),
-            ("/h/é", "'/h/é'"),
-            ("/h/\u{1b}[31m'\\", r"$'/h/\033[31m\'\\'"),
-            ("/h/a\nb", r"$'/h/a\012b'"),
-            ("/h/\u{202e}x", r"$'/h/\342\200\256x'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), expected, "{path:?}");
-        }
-    }
-
-    /// A shell hands on the very path.
-    #[cfg(unix)]
-    #[test]
-    fn a_shell_reads_what_was_meant() {
-        use std::ffi::OsStr;
-        use std::os::unix::ffi::OsStrExt as _;
-        use std::process::Command;
-        for bytes in [&b"/a b/it's"[..], b"/\x1b[2J\n$(x)`\\", b"/\xff\xfe0", "/\u{202e}7".as_bytes()] {
-            let word = quoted(Path::new(OsStr::from_bytes(bytes)));
-            let Ok(output) = Command::new("bash").args(["-c", &format!("printf %s {word}")]).output() else {
-                return eprintln!("no bash here: skipped");
-            };
-            assert_eq!(output.stdout, bytes, "{word}");
-        }
-    }
 
     #[test]
     fn things_are_set_aside_beside_the_root() {

@@ -18,10 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dshlog_codec::Class;
 use dshlog_codec::home::{Home, Walk};
-
-pub(crate) use mend::quoted;
 
 use finding::{Blocks, Finding, Severity};
 use look::{Fate, Lock, Session};
@@ -137,20 +134,17 @@ impl Report {
             encoding: encoding.0,
             count,
         });
-        let locks = |lock| seen.sessions.iter().filter(|session| session.lock == lock).count() as u64;
-        let is_unread = |session: &Session| {
-            session.faults.iter().any(|fault| matches!(fault.class, Class::Io | Class::NotFound))
-        };
+        let locks = |is: fn(&Lock) -> bool| seen.sessions.iter().filter(|s| is(&s.lock)).count() as u64;
         Report {
             root: seen.home.root.clone(),
             home: seen.home.path.clone(),
             formats: formats.collect(),
             total,
-            held: locks(Lock::Held),
-            free: locks(Lock::Free),
+            held: locks(Lock::is_held),
+            free: locks(|lock| matches!(lock, Lock::Free)),
             blocks: findings.iter().map(|finding| finding.blocks).max().unwrap_or(Blocks::Nothing),
-            is_unread: seen.sessions.iter().any(is_unread)
-                || findings.iter().any(|finding| finding.code == "unreadable"),
+            is_unread: seen.sessions.iter().any(Session::is_unread)
+                || findings.iter().any(|finding| layout::UNREAD.contains(&finding.code)),
             findings,
         }
     }

@@ -31,6 +31,9 @@ pub(crate) fn of_header(kind: &ErrorKind, named: Generation) -> Writer {
     Writer { runtime, ..Writer::default() }
 }
 
+/// Codes of what is wrong with the type of an event.
+const OF_TYPES: [&str; 2] = ["unknown-event", "retired-event"];
+
 /// Who wrote what is wrong at `at`. `required` has the types of the log that its generation does not know and cannot pass
 /// over; they are to blame only where `code` says so. Reads the log once more, up to that place.
 pub(crate) fn writer(log: &LogFile, at: &At, required: &[String], code: &str) -> Writer {
@@ -38,7 +41,7 @@ pub(crate) fn writer(log: &LogFile, at: &At, required: &[String], code: &str) ->
     if let Some(line) = at.line {
         read(log, line, &mut writer);
     }
-    if matches!(code, "unknown-event" | "retired-event") && !required.is_empty() {
+    if OF_TYPES.contains(&code) && !required.is_empty() {
         writer.events = required.to_vec();
         writer.plugin = required.first().and_then(|name| plugin(name)).map(str::to_owned);
     }
@@ -142,6 +145,14 @@ mod tests {
             (ErrorKind::NoHeader, Some("dsh 0.1.5-rc.1")),
         ] {
             assert_eq!(of_header(&kind, Generation(3)).runtime, expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn codes_of_types_are_codes() {
+        let page = include_str!("../../../docs/codes.md");
+        for code in OF_TYPES {
+            assert!(page.contains(&format!("\n| `{code}` |")), "{code}");
         }
     }
 

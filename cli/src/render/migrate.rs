@@ -67,6 +67,11 @@ impl Status {
     }
 }
 
+/// True when there is nothing to tell of a session but its status.
+pub(crate) fn is_plain(report: &Report) -> bool {
+    report.warnings.is_empty() && report.deviations.is_empty()
+}
+
 /// Why a session was not migrated.
 struct Reason<'r> {
     code: &'static str,
@@ -271,6 +276,8 @@ fn place(at: &At) -> String {
 pub(crate) struct Summary {
     by_status: BTreeMap<Status, u64>,
     by_code: BTreeMap<(Status, &'static str), u64>,
+    changed: BTreeMap<Status, u64>,
+    obscure: BTreeMap<Status, u64>,
     read: u64,
     written: u64,
 }
@@ -282,6 +289,14 @@ impl Summary {
         *self.by_status.entry(status).or_default() += 1;
         if let Some(reason) = Reason::of(report).filter(|_| status != Status::Locked) {
             *self.by_code.entry((status, reason.code)).or_default() += 1;
+        }
+        for (is_so, count) in [
+            (!report.deviations.is_empty(), &mut self.changed),
+            (!report.warnings.is_empty(), &mut self.obscure),
+        ] {
+            if is_so {
+                *count.entry(status).or_default() += 1;
+            }
         }
         if matches!(status, Status::Migrated | Status::Would) {
             self.read += report.source_len;
@@ -312,6 +327,10 @@ impl Summary {
             let of_status = self.by_code.iter().filter(|((of, _), _)| of == status);
             let mut codes: Vec<(u64, &str)> = of_status.map(|((_, code), count)| (*count, *code)).collect();
             codes.sort_by_key(|(count, code)| (std::cmp::Reverse(*count), *code));
+            let of = |counts: &BTreeMap<Status, u64>| counts.get(status).copied().unwrap_or_default();
+            let kinds =
+                [(of(&self.changed), "with changed values"), (of(&self.obscure), "with unknown subagents")];
+            codes.extend(kinds.into_iter().filter(|(count, _)| *count > 0));
             for (count, code) in codes {
                 let number = format!("{:>1$} ", units::grouped(count), digits + 4);
                 page.line(Line::of(Role::Dim, &number).with(Role::Plain, code))?;

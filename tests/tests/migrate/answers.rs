@@ -140,4 +140,13 @@ fn values_that_do_not_survive() {
         .collect();
     let seq = Some(seq as u64);
     assert_eq!(found, [("number-changed", Some(2), seq), ("member-dropped", Some(1), seq)]);
+    // Silence is for what went as it should; and the sum says that not all did.
+    std::fs::remove_file(log.with_file_name("session.v4.jsonl")).unwrap();
+    let told = String::from_utf8(place.run(&["migrate", "--all", "-q"]).stdout).unwrap();
+    assert!(told.contains("2 times: a number that"), "{told}");
+    let place = crate::place(&["v3-sdk-minimal", "v3-fork", "v0-0.1.1rc1-workflow"]);
+    std::fs::write(super::log_of(&place, "baaf81cb"), format!("{text}{row}\n")).unwrap();
+    let told = String::from_utf8(place.run(&["migrate", "--all", "--dry-run"]).stdout).unwrap();
+    assert!(told.contains("\n    1 with changed values\n"), "{told}");
+    assert!(told.contains("\n    1 with unknown subagents\n"), "{told}");
 }

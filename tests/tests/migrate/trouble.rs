@@ -1,17 +1,16 @@
 //! What stands in the way of a migration, and what it leaves behind.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use dshlog_tests::cmd::Place;
-use dshlog_tests::model::{sha256_hex, skip};
+use dshlog_tests::model::sha256_hex;
 use insta::assert_snapshot;
 
 use super::{Files, about, documents, files, is_lock, is_temp, log_of};
-use crate::place;
+use crate::{bound, place};
 
 const JSON: [&str; 4] = ["migrate", "--all", "--format", "json"];
 
@@ -38,21 +37,7 @@ fn no_room() {
 #[test]
 fn a_folder_that_may_not_be_written_to() {
     let place = place(&["v3-fork"]);
-    let (user, nobody) = (place.path().metadata().unwrap().uid(), 65_534);
-    // Modes mean nothing to root, so that another user must try.
-    let command = |args: &[&str]| {
-        let mut command = place.command(args);
-        if user == 0 {
-            command.uid(nobody).gid(nobody);
-        }
-        command
-    };
-    if user == 0 {
-        give(place.path(), nobody);
-        if !command(&["--version"]).output().is_ok_and(|output| output.status.success()) {
-            return skip("root cannot run the program as another user here");
-        }
-    }
+    let Some(command) = bound(&place) else { return };
     let folder = log_of(&place, "a1df227a").parent().unwrap().to_owned();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
     let output = command(&JSON).output().unwrap();
@@ -70,12 +55,42 @@ fn a_folder_that_may_not_be_written_to() {
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is in it but the old log");
 }
 
-fn give(path: &Path, user: u32) {
-    chown(path, Some(user), Some(user)).unwrap();
-    if path.is_dir() {
-        for entry in fs::read_dir(path).unwrap() {
-            give(&entry.unwrap().path(), user);
-        }
+/// Who cannot look everywhere says where, and does not end well.
+#[test]
+fn folders_that_may_not_be_looked_at() {
+    let place = place(&["v3-fork", "v4-thinking"]);
+    let Some(command) = bound(&place) else { return };
+    let folder = log_of(&place, "a1df227a").parent().unwrap().to_owned();
+    let project = folder.with_file_name("../--other--");
+    fs::create_dir(&project).unwrap();
+    let (folder, project) = (folder, project.canonicalize().unwrap());
+    for closed in [&folder, &project] {
+        fs::set_permissions(closed, fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let below = folder.parent().unwrap().to_str().unwrap();
+    for (args, both) in [
+        (&["migrate", "--all", "--dry-run"][..], true),
+        (&["migrate", "--all", "-q"], true),
+        (&["ls"], true),
+        (&["verify"], true),
+        (&["verify", "home", "-q"], true),
+        (&["verify", below], false),
+    ] {
+        let output = command(args).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        let is_named =
+            |path: &Path| told.contains(&format!("error: {}: cannot be looked at: ", path.display()));
+        assert!(is_named(&folder) && is_named(&project) == both, "{args:?}: {told}");
+        assert!(!told.contains("no session"), "{args:?}: {told}");
+        assert_eq!(output.status.code(), Some(4), "{args:?}: {told}");
+    }
+    let listed = command(&["ls", "--all"]).output().unwrap();
+    assert_eq!(listed.status.code(), Some(4));
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().matches("cannot be looked at").count(), 2);
+    let newest = log_of(&place, "8652561f").with_file_name("session.v4.jsonl.zstd");
+    assert!(newest.is_file(), "the others are migrated");
+    for closed in [&folder, &project] {
+        fs::set_permissions(closed, fs::Permissions::from_mode(0o755)).unwrap();
     }
 }
 
@@ -164,6 +179,18 @@ fn the_worst_counts() {
     let lock = File::create(folder.join("session.lock")).unwrap();
     lock.lock().unwrap();
     assert_eq!(ended(), Some(3), "locked");
+    // Beyond a limit of this program, which says nothing of the log.
+    let long = folder.with_file_name("session-long");
+    fs::create_dir(&long).unwrap();
+    let header = r#"{"type":"session","version":3,"id":"session-long","createdAt":1,"cwd":"/tmp/ws/project","isSeeded":false,"delegationDepth":0}"#;
+    fs::write(long.join("session.v3.jsonl"), format!("{header}\n")).unwrap();
+    File::options().write(true).open(long.join("session.v3.jsonl")).unwrap().set_len(257 << 20).unwrap();
+    assert_eq!(ended(), Some(4), "beyond a limit");
+    let output = place.run(&["migrate", "long", "--dry-run", "--format", "json"]);
+    let told = documents(&output);
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!((&told[0]["status"], &told[0]["reason"]["code"]), (&"failed".into(), &"limit".into()));
+    fs::remove_dir_all(long).unwrap();
     fs::create_dir_all(folder.with_file_name("session-c").join("session.v4.jsonl.zstd")).unwrap();
     assert_eq!(ended(), Some(4), "failed");
     let told = documents(&place.run(&JSON));
