@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+/// The most threads that anybody gets, whatever was asked for: each has a stack, and an open file or two.
+const MOST: usize = 256;
+
 /// Threads to use for `count` pieces of work.
 pub(crate) fn size(asked: Option<usize>, count: usize) -> usize {
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
-    asked.unwrap_or_else(cores).clamp(1, count.max(1))
+    asked.unwrap_or_else(cores).clamp(1, count.clamp(1, MOST))
 }
 
 /// Do `work` on every item and hand the results to `sink`, on this thread and in the order of `items`. `sink` ends the
@@ -26,9 +29,10 @@ pub(crate) fn each<T: Sync, R: Send, E>(
     let next = AtomicUsize::new(0);
     let (sender, results) = mpsc::channel();
     thread::scope(|scope| {
+        let mut started = 0;
         for _ in 0..threads {
             let (sender, next, work) = (sender.clone(), &next, &work);
-            scope.spawn(move || {
+            let worker = move || {
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(at) else { break };
@@ -36,9 +40,17 @@ pub(crate) fn each<T: Sync, R: Send, E>(
                         break;
                     }
                 }
-            });
+            };
+            match thread::Builder::new().spawn_scoped(scope, worker) {
+                Ok(_) => started += 1,
+                // The system has no more; those that there are do the work.
+                Err(_) => break,
+            }
         }
         drop(sender);
+        if started == 0 {
+            return items.iter().try_for_each(|item| sink(work(item)));
+        }
         let mut early = BTreeMap::new();
         let mut due = 0;
         let outcome = results.iter().try_for_each(|(at, result)| {

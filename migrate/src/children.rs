@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dshlog_codec::check::{Checker, CheckerV3, Verdict};
 use dshlog_codec::home::{SessionFolder, Walk, Why};
 use dshlog_codec::json::{Js, JsStr, JsString};
-use dshlog_codec::{Class, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
+use dshlog_codec::{Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
 
 use crate::run::{Run, RunError};
 use crate::vfs::{Identity, Kind, OsFs, Vfs};
@@ -64,17 +64,24 @@ pub struct Evidence {
     pub warnings: Vec<Warning>,
     /// The logs that were read, as they were before that.
     pub(crate) files: Vec<(PathBuf, Identity)>,
-    /// A part of the root that could not be looked at.
-    pub(crate) hidden: Option<Arc<Hidden>>,
+    /// Why a part of the root could not be looked at.
+    pub(crate) hidden: Option<Arc<Error>>,
 }
 
 impl Evidence {
-    /// Refuse evidence that may lack a child, since the system hides a part of the root. Who only reads may go on; who
-    /// publishes would leave the child out for ever, and the official reader fails here too.
+    /// Refuse evidence that may lack a child, since a part of the root could not be looked at. Who only reads may go on;
+    /// who publishes would leave the child out for ever, and the official reader fails here too.
     pub(crate) fn check_whole(&self) -> Result<(), Error> {
         let Some(hidden) = &self.hidden else { return Ok(()) };
-        let reason = io::Error::new(hidden.reason.kind(), hidden.reason.to_string());
-        Err(Error::io("look for subagents in", &hidden.path, reason))
+        let kind = match hidden.kind() {
+            ErrorKind::MixedEncodings { other } => ErrorKind::MixedEncodings { other: other.clone() },
+            ErrorKind::Io { source, .. } => {
+                let source = io::Error::new(source.kind(), source.to_string());
+                ErrorKind::Io { action: "look for subagents in", source }
+            }
+            _ => ErrorKind::NotFound,
+        };
+        Err(kind.at(hidden.position().clone()))
     }
 }
 
@@ -138,15 +145,10 @@ pub struct Families {
     folders: Vec<(PathBuf, Option<Identity>)>,
     /// Logs without a readable header: one may just be written.
     unread: Vec<(PathBuf, Option<Identity>)>,
-    /// What the system did not let us look at.
-    hidden: Option<Arc<Hidden>>,
-}
-
-/// A part of a root that the system hides. Children may be there.
-#[derive(Debug)]
-pub(crate) struct Hidden {
-    path: PathBuf,
-    reason: io::Error,
+    /// Why something could not be looked at. Children may be there.
+    hidden: Option<Arc<Error>>,
+    /// The same for children that belong to one session.
+    hidden_of: HashMap<JsString, Arc<Error>>,
 }
 
 impl Families {
@@ -158,26 +160,12 @@ impl Families {
         for passed in walk.passed_over {
             match passed.why {
                 Why::NoLog => families.folders.push(looked_at(passed.path)),
-                Why::Unreadable(reason) => families.hide(passed.path, reason),
+                Why::Unreadable(reason) => families.hide(Error::io("look into", &passed.path, reason)),
                 _ => {}
             }
         }
         for folder in walk.sessions.iter().filter(|folder| folder.is_listed()) {
-            let Ok(file) = folder.chosen() else { continue };
-            let before = looked_at(file.path.clone());
-            let header = match LogFile::open(&file.path).and_then(|log| log.header()) {
-                Ok(header) => header,
-                Err(error) => {
-                    families.unread.push(before);
-                    if let Some(reason) = system_error(error) {
-                        families.hide(file.path.clone(), reason);
-                    }
-                    continue;
-                }
-            };
-            if let Some(parent) = header.parent_session.clone().filter(|_| header.is_subagent) {
-                families.by_parent.entry(parent).or_default().push((header, file.path.clone()));
-            }
+            families.see(folder);
         }
         Ok(families)
     }
@@ -186,7 +174,8 @@ impl Families {
     ///
     /// Fails when a log does not have the header any more that it had.
     pub fn evidence(&self, parent: &JsString, limits: &Limits) -> dshlog_codec::Result<Evidence> {
-        let mut evidence = Evidence { hidden: self.hidden.clone(), ..Evidence::default() };
+        let hidden = self.hidden.as_ref().or_else(|| self.hidden_of.get(parent)).cloned();
+        let mut evidence = Evidence { hidden, ..Evidence::default() };
         for (header, path) in self.by_parent.get(parent).into_iter().flatten() {
             let path = newest(path)?;
             let identity = OsFs.identity(&path).map_err(|e| Error::io("look at", &path, e))?;
@@ -212,8 +201,54 @@ impl Families {
         looked_at.any(|(path, before)| OsFs.identity(path).ok() != *before)
     }
 
-    fn hide(&mut self, path: PathBuf, reason: io::Error) {
-        self.hidden.get_or_insert_with(|| Arc::new(Hidden { path, reason }));
+    fn see(&mut self, folder: &SessionFolder) {
+        let newest = folder.newest().map(|file| looked_at(file.path.clone()));
+        let header = folder.chosen().and_then(|file| LogFile::open(&file.path)?.header());
+        match header {
+            Ok(header) => {
+                if let Some(parent) = parent(&header) {
+                    let path = folder.newest().map(|file| file.path.clone()).unwrap_or_default();
+                    self.by_parent.entry(parent).or_default().push((header, path));
+                }
+            }
+            Err(error) => {
+                self.unread.extend(newest);
+                self.see_unread(folder, error);
+            }
+        }
+    }
+
+    /// A session whose header cannot be had. One that was had and not understood makes nobody's child, as in the official
+    /// reader; else the session may be somebody's.
+    fn see_unread(&mut self, folder: &SessionFolder, error: Error) {
+        if !matches!(error.kind(), ErrorKind::Io { .. } | ErrorKind::MixedEncodings { .. }) {
+            return;
+        }
+        let mut logs = folder.generations.iter().rev();
+        match logs.find_map(|file| LogFile::open(&file.path).and_then(|log| log.header()).ok()) {
+            // Another log of the session says whose.
+            Some(header) => {
+                if let Some(parent) = parent(&header) {
+                    self.hidden_of.insert(parent, Arc::new(error));
+                }
+            }
+            None if is_system(&error) => self.hide(error),
+            // A pipe, a folder, a link to nothing: no log.
+            None => {}
+        }
+    }
+
+    fn hide(&mut self, reason: Error) {
+        self.hidden.get_or_insert_with(|| Arc::new(reason));
+    }
+
+    /// True when the next look at the root will most likely show no more. Too many open files is a thing of a moment, a
+    /// lack of rights is not.
+    pub(crate) fn is_lasting(&self) -> bool {
+        let Some(ErrorKind::Io { source, .. }) = self.hidden.as_ref().map(|error| error.kind()) else {
+            return true;
+        };
+        source.kind() == io::ErrorKind::PermissionDenied
     }
 }
 
@@ -226,19 +261,27 @@ fn folders(root: &Path) -> Vec<(PathBuf, Option<Identity>)> {
     std::iter::once(looked_at(root.to_owned())).chain(projects.filter(is_folder)).collect()
 }
 
+/// The session that this one is a subagent of.
+fn parent(header: &Header) -> Option<JsString> {
+    header.parent_session.clone().filter(|_| header.is_subagent)
+}
+
+/// True when it is the system that keeps a log from being read, and not that there is none.
+fn is_system(error: &Error) -> bool {
+    let ErrorKind::Io { source, .. } = error.kind() else { return false };
+    // A loop of links has no stable kind; it is none of those that the system has for a lack of rights or means.
+    !matches!(
+        source.kind(),
+        io::ErrorKind::NotFound
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+    )
+}
+
 fn looked_at(path: PathBuf) -> (PathBuf, Option<Identity>) {
     let identity = OsFs.identity(&path).ok();
     (path, identity)
-}
-
-/// The reason, when it is the system that keeps a log from being read. That a log is gone is none: it is nobody's child
-/// any more.
-fn system_error(error: Error) -> Option<io::Error> {
-    let is_system = error.class() == Class::Io;
-    match error.into_kind() {
-        ErrorKind::Io { source, .. } if is_system => Some(source),
-        _ => None,
-    }
 }
 
 /// The generation that stands for the session now that `log` belongs to.

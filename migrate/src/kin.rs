@@ -65,7 +65,9 @@ impl Kin {
             return Ok(Arc::clone(families));
         }
         let families = Arc::new(Families::below(root)?);
-        roots.insert(root.to_owned(), Arc::clone(&families));
+        if families.is_lasting() {
+            roots.insert(root.to_owned(), Arc::clone(&families));
+        }
         Ok(families)
     }
 

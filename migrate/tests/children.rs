@@ -276,3 +276,41 @@ fn a_child_may_be_where_the_system_lets_nobody_look() {
     assert!(matches!(outcome(), Outcome::Failed(problem) if problem.code() == "no-permission"));
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o700)).unwrap();
 }
+
+/// What a dry run says of the parent of a child whose folder `spoil` has changed.
+fn parent_of(spoil: impl FnOnce(&Path)) -> Outcome {
+    let temp = tempfile::tempdir().unwrap();
+    let project = dshlog_codec::home::project_key(Some(&JsString::from("/work"))).unwrap();
+    write(temp.path(), 3, "parent", r#""cwd":"/work","isSeeded":false"#, &[]);
+    let log = write(temp.path(), 2, "child", CHILD, &[]);
+    fs::rename(temp.path().join("project/parent"), temp.path().join("parent")).unwrap();
+    fs::create_dir(temp.path().join(&project)).unwrap();
+    fs::rename(temp.path().join("parent"), temp.path().join(&project).join("parent")).unwrap();
+    spoil(log.parent().unwrap());
+    let kin = Kin::default();
+    let migrator = Migrator { vfs: &OsFs, kin: &kin, limits: Limits::default(), dry_run: true };
+    migrator.migrate(temp.path(), &temp.path().join(&project).join("parent"), &mut |_| {}).outcome
+}
+
+#[test]
+fn a_child_is_not_left_out_in_silence() {
+    let code = |outcome: Outcome| match outcome {
+        Outcome::Would { events } => format!("{events} events"),
+        Outcome::Refused(problem) | Outcome::Failed(problem) => problem.code().to_owned(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(code(parent_of(|_| {})), "1 events");
+    // Another of its logs says whose it is, and the newest cannot be had.
+    assert_eq!(code(parent_of(|child| fs::create_dir(child.join("session.v3.jsonl")).unwrap())), "io");
+    let mixed = |child: &Path| fs::write(child.join("session.v3.jsonl.zstd"), "").unwrap();
+    assert_eq!(code(parent_of(mixed)), "mixed-encodings");
+    #[cfg(unix)]
+    assert_eq!(
+        code(parent_of(|child| std::os::unix::fs::symlink("gone", child.join("session.v3.jsonl")).unwrap())),
+        "io"
+    );
+    // The official reader passes over a log whose header it does not understand.
+    assert_eq!(code(parent_of(|child| fs::write(child.join("session.v3.jsonl"), "").unwrap())), "0 events");
+    // And a folder without any log is no session.
+    assert_eq!(code(parent_of(|child| fs::remove_file(child.join("session.v2.jsonl")).unwrap())), "0 events");
+}

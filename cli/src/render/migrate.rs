@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use dshlog_codec::home::LOCK_NAME;
 use dshlog_codec::{At, Generation};
-use dshlog_migrate::publish::Published;
+use dshlog_migrate::Published;
 use dshlog_migrate::{Outcome, Problem, Report};
 
 use super::json::Object;
