@@ -24,6 +24,17 @@ pub enum ChainError {
 pub trait Sink {
     /// The next event, with its seq in the target.
     fn see(&mut self, event: &Event<'_>) -> Result<(), Refusal>;
+
+    /// The next event as a step made it. `text` and `tape` are memory to print and parse it in.
+    fn put(
+        &mut self,
+        row: &Tree<'_>,
+        place: Place,
+        text: &mut Vec<u8>,
+        tape: &mut Tape,
+    ) -> Result<(), Refusal> {
+        with_event(printed(row, text), tape, place, |event| self.see(event))
+    }
 }
 
 impl<F: FnMut(&Event<'_>) -> Result<(), Refusal>> Sink for F {
@@ -40,7 +51,7 @@ pub struct Chain {
 /// A step, and the row that it last gave out.
 struct Link {
     edge: Box<dyn Edge>,
-    text: String,
+    text: Vec<u8>,
     tape: Tape,
 }
 
@@ -67,9 +78,19 @@ impl Chain {
                 return Err(ChainError::Missing(next));
             }
             next = Generation(from.0 + 1);
-            links.push(Link { edge, text: String::new(), tape: Tape::new() });
+            links.push(Link { edge, text: Vec::new(), tape: Tape::new() });
         }
         if next < target { Err(ChainError::Missing(next)) } else { Ok(Chain { links }) }
+    }
+
+    /// Number of steps.
+    pub(crate) fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Take off the steps behind the first `len`, as a chain of its own.
+    pub(crate) fn split_off(&mut self, len: usize) -> Chain {
+        Chain { links: self.links.split_off(len) }
     }
 
     /// The header through all steps.
@@ -80,9 +101,14 @@ impl Chain {
     /// A row of the source through all steps.
     pub fn row(&mut self, row: &Row<'_>, sink: &mut dyn Sink) -> Result<(), Refusal> {
         match row {
-            Row::Event(event) => feed(&mut self.links, event, sink),
+            Row::Event(event) => self.event(event, sink),
             Row::Packed(run, place) => feed_run(&mut self.links, run, *place, sink),
         }
+    }
+
+    /// An event of the source through all steps.
+    pub(crate) fn event(&mut self, event: &Event<'_>, sink: &mut dyn Sink) -> Result<(), Refusal> {
+        feed(&mut self.links, event, sink)
     }
 
     /// The end of the source. Gives the number of inherited events in the target.
@@ -131,7 +157,7 @@ fn feed_run(
 }
 
 /// Parse a row that was printed here and hand on its event.
-fn with_event(
+pub(crate) fn with_event(
     text: &str,
     tape: &mut Tape,
     place: Place,
@@ -149,9 +175,17 @@ fn with_event(
     then(&Event::from_row(row, place))
 }
 
+/// The text of a row, in this memory.
+fn printed<'t>(row: &Tree<'_>, text: &'t mut Vec<u8>) -> &'t str {
+    text.clear();
+    row.print(text);
+    // The printer writes lone surrogates as escapes, so this is always UTF-8.
+    std::str::from_utf8(text).unwrap_or_default()
+}
+
 /// What stands behind a step: the further steps and the sink.
 struct Next<'c> {
-    text: &'c mut String,
+    text: &'c mut Vec<u8>,
     tape: &'c mut Tape,
     rest: &'c mut [Link],
     sink: &'c mut dyn Sink,
@@ -163,12 +197,11 @@ impl Out for Next<'_> {
     }
 
     fn put(&mut self, row: &Tree<'_>, place: Place) -> Result<(), Refusal> {
-        let mut bytes = std::mem::take(self.text).into_bytes();
-        bytes.clear();
-        row.print(&mut bytes);
-        // The printer writes lone surrogates as escapes, so this is always UTF-8.
-        *self.text = String::from_utf8(bytes).unwrap_or_default();
-        with_event(self.text, self.tape, place, |event| feed(self.rest, event, self.sink))
+        if self.rest.is_empty() {
+            return self.sink.put(row, place, self.text, self.tape);
+        }
+        let text = printed(row, self.text);
+        with_event(text, self.tape, place, |event| feed(self.rest, event, self.sink))
     }
 
     fn run(&mut self, run: &PackedRow<'_>, place: Place) -> Result<(), Refusal> {

@@ -54,7 +54,7 @@ pub trait Out {
 }
 
 /// One step between neighbouring generations. It sees the events of one log in order, once.
-pub trait Edge {
+pub trait Edge: Send {
     /// The generation it reads.
     fn from(&self) -> Generation;
 

@@ -3,12 +3,16 @@
 //! Nothing is written anywhere. What a migrated log is worth is said at its end; a caller that must not show events of a
 //! log that is refused makes two runs over it, one for the verdict and one for the events.
 
+mod pipeline;
+
 use std::convert::Infallible;
 
 use dshlog_codec::check::{Checker, Verdict};
-use dshlog_codec::{At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile, LogReader, Row};
+use dshlog_codec::{
+    At, End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile, LogReader, Place, Row,
+};
 
-use crate::chain::{Chain, ChainError};
+use crate::chain::{Chain, ChainError, Sink};
 use crate::children::Child;
 use crate::deviation::{Deviation, Tally};
 use crate::edge::{Edge, Refusal, RefusalClass};
@@ -34,14 +38,31 @@ pub enum RunError<E = Infallible> {
     Receiver(E),
 }
 
+/// Files below this size are carried over on the caller's own thread.
+const PIPELINE_FROM: u64 = 1 << 20;
+
 /// A log on its way to another generation.
 pub struct Run {
-    reader: LogReader,
+    source: Source,
     chain: Chain,
     header: Header,
     /// Handed out so far.
     events: u64,
+    is_large: bool,
+}
+
+/// What is read, and seen at its own generation.
+struct Source {
+    reader: LogReader,
     tally: Option<Tally>,
+}
+
+/// What was seen of a log when all of its rows are read.
+struct SourceEnd {
+    /// Number of inherited events, behind the steps that were taken.
+    cut: u64,
+    end: End,
+    deviations: Vec<Deviation>,
 }
 
 /// What a run that came to its end has seen.
@@ -70,7 +91,8 @@ impl Run {
         let source = log.generation();
         let mut chain = Chain::new(source, target, edges(source, target, children))?;
         let header = chain.header(reader.header())?;
-        Ok(Run { reader, chain, header, events: 0, tally: None })
+        let source = Source { reader, tally: None };
+        Ok(Run { source, chain, header, events: 0, is_large: log.len() >= PIPELINE_FROM })
     }
 
     /// The header of the target.
@@ -80,16 +102,31 @@ impl Run {
 
     /// Look for deviations on the way. Costs a little for each event.
     pub fn count_deviations(&mut self) {
-        self.tally = Some(Tally::default());
+        self.source.tally = Some(Tally::default());
     }
 
-    /// All events of the target, in order.
+    /// All events of the target, in order. A large log is read, and takes its first steps, on a thread of its own.
     pub fn each<E>(mut self, mut see: impl FnMut(&Event<'_>) -> Result<(), E>) -> Result<Done, RunError<E>> {
+        if self.is_large && self.chain.len() > 0 {
+            return self.each_on_two_threads(see);
+        }
         loop {
             if let Some(done) = self.advance(&mut see)? {
                 return Ok(done);
             }
         }
+    }
+
+    fn each_on_two_threads<E>(
+        self,
+        mut see: impl FnMut(&Event<'_>) -> Result<(), E>,
+    ) -> Result<Done, RunError<E>> {
+        let Run { source, chain: mut front, .. } = self;
+        // The thread reads too, but the receiver has work of its own to do.
+        let mut back = front.split_off(front.len().div_ceil(2));
+        let mut count = self.events;
+        let end = counted(&mut count, &mut see, |sink| pipeline::run(source, front, &mut back, sink))?;
+        Ok(end.done(count))
     }
 
     /// Take one more row of the source and hand out the events that come of it: none, one or several. Behind the last row
@@ -98,58 +135,66 @@ impl Run {
         &mut self,
         mut see: impl FnMut(&Event<'_>) -> Result<(), E>,
     ) -> Result<Option<Done>, RunError<E>> {
-        let mut events = 0;
-        let mut stopped = None;
-        let mut sink = |event: &Event<'_>| {
-            events += 1;
-            see(event).map_err(|error| {
-                stopped = Some(error);
-                receiver_stopped(event)
-            })
-        };
-        let walked = advance(self, &mut sink);
-        self.events += events;
-        match (walked, stopped) {
-            (_, Some(error)) => Err(RunError::Receiver(error)),
-            (Err(error), None) => Err(error.widen()),
-            (Ok(None), None) => Ok(None),
-            (Ok(Some((cut, source))), None) => {
-                let deviations = self.tally.take().map(Tally::finish).unwrap_or_default();
-                Ok(Some(Done { events: self.events, cut, source, deviations }))
-            }
-        }
+        let Run { source, chain, events, .. } = self;
+        let end = counted(events, &mut see, |sink| source.advance(chain, sink))?;
+        Ok(end.map(|end| end.done(*events)))
     }
 }
 
-/// Carries the receiver's error past the steps; never shown.
-fn receiver_stopped(event: &Event<'_>) -> Refusal {
+/// Give `walk` a sink that counts what `see` gets, and carry the error of `see` past the steps.
+fn counted<T, E>(
+    events: &mut u64,
+    see: &mut impl FnMut(&Event<'_>) -> Result<(), E>,
+    walk: impl FnOnce(&mut dyn Sink) -> Result<T, RunError>,
+) -> Result<T, RunError<E>> {
+    let mut stopped = None;
+    let mut sink = |event: &Event<'_>| {
+        *events += 1;
+        see(event).map_err(|error| {
+            stopped = Some(error);
+            receiver_stopped(event.place)
+        })
+    };
+    let walked = walk(&mut sink);
+    match stopped {
+        Some(error) => Err(RunError::Receiver(error)),
+        None => walked.map_err(RunError::widen),
+    }
+}
+
+/// Ends a walk whose receiver went away; never shown.
+fn receiver_stopped(place: Place) -> Refusal {
     Refusal {
         edge: "run",
         code: "receiver-stopped",
         what: String::new(),
         class: RefusalClass::Unsupported,
-        at: Box::new(event.at()),
+        at: Box::new(At::place(place)),
     }
 }
 
-/// One row through the steps; at the end of the source their own end, with the cut in the target.
-fn advance(
-    run: &mut Run,
-    sink: &mut dyn FnMut(&Event<'_>) -> Result<(), Refusal>,
-) -> Result<Option<(u64, End)>, RunError> {
-    let Run { reader, chain, tally, .. } = run;
-    let mut sink = sink;
-    if let Some(row) = reader.next_row()? {
-        // The members of a packed run are safe integers and text.
-        if let (Some(tally), Row::Event(event)) = (tally.as_mut(), &row) {
-            tally.see(event);
+impl Source {
+    /// One row through these steps; behind the last one their own end, and what was seen.
+    fn advance(&mut self, chain: &mut Chain, sink: &mut dyn Sink) -> Result<Option<SourceEnd>, RunError> {
+        if let Some(row) = self.reader.next_row()? {
+            // The members of a packed run are safe integers and text.
+            if let (Some(tally), Row::Event(event)) = (self.tally.as_mut(), &row) {
+                tally.see(event);
+            }
+            chain.row(&row, sink)?;
+            return Ok(None);
         }
-        chain.row(&row, &mut sink)?;
-        return Ok(None);
+        let end = self.reader.take_end();
+        let cut = chain.finish(end.cut, sink)?;
+        let deviations = self.tally.take().map(Tally::finish).unwrap_or_default();
+        Ok(Some(SourceEnd { cut, end, deviations }))
     }
-    let end = reader.take_end();
-    let cut = chain.finish(end.cut, &mut sink)?;
-    Ok(Some((cut, end)))
+}
+
+impl SourceEnd {
+    fn done(self, events: u64) -> Done {
+        Done { events, cut: self.cut, source: self.end, deviations: self.deviations }
+    }
 }
 
 /// The steps from `source` to `target`, as far as there are such steps.

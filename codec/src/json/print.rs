@@ -7,7 +7,7 @@ use memchr::memchr;
 
 use super::number::print_number;
 use super::string::{JsStr, JsString, escape_unit, pieces};
-use super::tape::Kind;
+use super::tape::{Kind, plain_run};
 use super::value::Js;
 
 /// Append `value` as JavaScript prints it: no spaces, shortest numbers, index-like members first in ascending order,
@@ -180,10 +180,9 @@ fn print_wtf8(out: &mut Vec<u8>, wtf8: &[u8]) {
 /// Append valid text with JavaScript's escapes.
 fn print_units(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\') {
-        let (plain, tail) = rest.split_at(at);
+    while let (plain, [byte, tail @ ..]) = rest.split_at(plain_run(rest, 0)) {
         out.extend_from_slice(plain);
-        let byte = tail[0];
+        let byte = *byte;
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
             8 => out.extend_from_slice(b"\\b"),
@@ -193,7 +192,7 @@ fn print_units(out: &mut Vec<u8>, text: &str) {
             13 => out.extend_from_slice(b"\\r"),
             _ => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
-        rest = &tail[1..];
+        rest = tail;
     }
     out.extend_from_slice(rest);
 }

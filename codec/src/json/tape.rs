@@ -309,7 +309,7 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 ///
 /// Eight bytes at a time: the borrow of `x - ONES` can only mark bytes *above* a true hit, so the lowest mark is right.
 #[inline]
-fn plain_run(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn plain_run(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = bytes.get(at..at + 8).and_then(|b| b.try_into().ok()) {
         let word = u64::from_le_bytes(word);
         let quote = word ^ (ONES * 0x22);

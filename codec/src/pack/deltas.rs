@@ -188,9 +188,18 @@ impl<'a> Deltas<'a> {
 
     /// The deltas in their order.
     pub fn iter(&self) -> impl Iterator<Item = Delta<'a>> + Clone + use<'a> {
-        let run = *self;
-        let mut walk = run.walk();
-        std::iter::from_fn(move || run.step(&mut walk))
+        let mut texts = self.texts.elements();
+        let mut gaps = self.dt.elements();
+        let Walk { mut next, time: mut now } = self.walk();
+        std::iter::from_fn(move || {
+            let text = texts.next()?.as_str()?;
+            if next > 0 {
+                // As in a single step.
+                now = now.wrapping_add(gaps.next().and_then(time).unwrap_or(0));
+            }
+            next += 1;
+            Some(Delta { number: next - 1, time: Millis(now), text })
+        })
     }
 
     /// Append one delta of this run as the chunk of a single one.

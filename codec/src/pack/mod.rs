@@ -4,9 +4,6 @@
 //! Each form is checked whole before anything is handed out, and then handed out piece by piece: what a row claims to
 //! stand for may be far longer than the row. No rule on the order of rows is here.
 
-use std::fmt::Display;
-use std::io::Write as _;
-
 pub mod deltas;
 pub mod packed;
 pub mod ranges;
@@ -21,9 +18,8 @@ pub use stream::{Chunk, Compactor, Expand, Record, expand, records};
 pub type Fault = &'static str;
 
 /// Append an integer in the safe range, which JavaScript prints as plain digits.
-fn print_integer(out: &mut Vec<u8>, integer: impl Display) {
-    // Writing to memory cannot fail.
-    let _ = write!(out, "{integer}");
+fn print_integer(out: &mut Vec<u8>, integer: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
 }
 
 #[cfg(test)]

@@ -76,17 +76,16 @@ impl<'a> PackedRow<'a> {
 
     /// The events in their order.
     pub fn iter(&self) -> impl Iterator<Item = (Seq, Delta<'a>)> + Clone + use<'a> {
-        let row = *self;
-        let mut walk = row.walk();
-        std::iter::from_fn(move || row.step(&mut walk))
+        let first = self.seq0.0;
+        self.deltas.iter().map(move |delta| (Seq(first.wrapping_add(delta.number as u64)), delta))
     }
 
     /// Append one event as the official code prints it, without line end.
     pub fn print_event(&self, seq: Seq, delta: &Delta<'_>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"type\":\"assistant/chunk\",\"seq\":");
-        print_integer(out, seq);
+        print_integer(out, seq.0);
         out.extend_from_slice(b",\"time\":");
-        print_integer(out, delta.time);
+        print_integer(out, delta.time.0);
         out.extend_from_slice(b",\"data\":{\"turn\":");
         print_integer(out, self.turn);
         out.extend_from_slice(b",\"step\":");

@@ -187,19 +187,30 @@ impl Compactor {
         Ok(())
     }
 
-    /// Append the deltas of a packed row or of another stream's record.
-    pub fn push_run(&mut self, run: &Deltas<'_>) {
+    /// Append the deltas of a packed row or of another stream's record. Gives the time of the last one.
+    pub fn push_run(&mut self, run: &Deltas<'_>) -> Millis {
         let block = Block { kind: run.kind, index: run.index, id: run.id, name: run.name };
-        for delta in run.iter() {
-            self.push_delta(block, delta.time, delta.text);
+        let mut deltas = run.iter();
+        if let Some(first) = deltas.next() {
+            self.push_delta(block, first.time, first.text);
         }
+        // What the others must share they have, and their times lie as far apart as the run was allowed to say.
+        let mut last = run.time0;
+        for delta in deltas {
+            self.join(last, delta.time, delta.text);
+            last = delta.time;
+        }
+        if let Some(open) = &mut self.open {
+            open.last = last.0;
+        }
+        last
     }
 
     fn push_whole(&mut self, time: Millis, chunk: Js<'_>) {
         self.close();
         self.separate();
         self.done.extend_from_slice(b"{\"type\":\"chunk\",\"time\":");
-        print_integer(&mut self.done, time);
+        print_integer(&mut self.done, time.0);
         self.done.extend_from_slice(b",\"chunk\":");
         print(&mut self.done, chunk);
         self.done.push(b'}');
@@ -209,12 +220,8 @@ impl Compactor {
         if let Some(run) = &mut self.open
             && run.takes(block, time)
         {
-            if !self.dt.is_empty() {
-                self.dt.push(b',');
-            }
-            print_integer(&mut self.dt, time.0 - run.last);
-            run.last = time.0;
-            self.texts.push(b',');
+            let before = std::mem::replace(&mut run.last, time.0);
+            self.join(Millis(before), time, text);
         } else {
             self.close();
             self.open = Some(OpenRun {
@@ -225,7 +232,17 @@ impl Compactor {
                 time0: time.0,
                 last: time.0,
             });
+            print_str(&mut self.texts, text);
         }
+    }
+
+    /// Append a delta to the open run, behind one of this time.
+    fn join(&mut self, before: Millis, time: Millis, text: JsStr<'_>) {
+        if !self.dt.is_empty() {
+            self.dt.push(b',');
+        }
+        print_integer(&mut self.dt, time.0 - before.0);
+        self.texts.push(b',');
         print_str(&mut self.texts, text);
     }
 

@@ -132,8 +132,7 @@ impl Attempt {
 
     /// Append a packed run.
     pub(super) fn push_run(&mut self, run: &PackedRow<'_>, place: Place) {
-        self.stream.push_run(&run.deltas);
-        self.time = run.deltas.iter().last().map_or(run.deltas.time0, |delta| delta.time);
+        self.time = self.stream.push_run(&run.deltas);
         self.add_seqs(run.seq0.0, run.seq0.0 + (run.len() as u64).saturating_sub(1));
         self.place = place;
     }
