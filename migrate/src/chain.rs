@@ -33,7 +33,7 @@ pub trait Sink {
         text: &mut Vec<u8>,
         tape: &mut Tape,
     ) -> Result<(), Refusal> {
-        with_event(printed(row, text), tape, place, |event| self.see(event))
+        with_event(Text::Printed(printed(row, text)), tape, place, |event| self.see(event))
     }
 }
 
@@ -150,15 +150,24 @@ fn feed_run(
     for (seq, delta) in run.iter() {
         text.clear();
         run.print_event(seq, &delta, &mut text);
-        let text = std::str::from_utf8(&text).unwrap_or_default();
+        let text = Text::Printed(std::str::from_utf8(&text).unwrap_or_default());
         with_event(text, &mut tape, place, |event| feed(links, event, sink))?;
     }
     Ok(())
 }
 
-/// Parse a row that was printed here and hand on its event.
+/// The text of a row between two steps.
+#[derive(Clone, Copy)]
+pub(crate) enum Text<'t> {
+    /// As it stands in the source.
+    Read(&'t str),
+    /// As a step printed it.
+    Printed(&'t str),
+}
+
+/// Parse a row again and hand on its event.
 pub(crate) fn with_event(
-    text: &str,
+    text: Text<'_>,
     tape: &mut Tape,
     place: Place,
     then: impl FnOnce(&Event<'_>) -> Result<(), Refusal>,
@@ -170,7 +179,11 @@ pub(crate) fn with_event(
         class: RefusalClass::Unsupported,
         at: Box::new(dshlog_codec::At::place(place)),
     };
-    tape.parse(text).map_err(|error| unreadable(error.to_string()))?;
+    let (text, parsed) = match text {
+        Text::Read(text) => (text, tape.parse(text)),
+        Text::Printed(text) => (text, tape.parse_printed(text)),
+    };
+    parsed.map_err(|error| unreadable(error.to_string()))?;
     let row = Js::root(text, tape).ok_or_else(|| unreadable("empty row".into()))?;
     then(&Event::from_row(row, place))
 }
@@ -200,7 +213,7 @@ impl Out for Next<'_> {
         if self.rest.is_empty() {
             return self.sink.put(row, place, self.text, self.tape);
         }
-        let text = printed(row, self.text);
+        let text = Text::Printed(printed(row, self.text));
         with_event(text, self.tape, place, |event| feed(self.rest, event, self.sink))
     }
 

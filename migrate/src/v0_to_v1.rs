@@ -62,7 +62,7 @@ impl Edge for V0ToV1 {
         row.print(&mut text);
         // The printer writes lone surrogates as escapes, so this is always UTF-8.
         self.text = String::from_utf8(text).unwrap_or_default();
-        let parsed = self.tape.parse(&self.text).ok().and_then(|()| Js::root(&self.text, &self.tape));
+        let parsed = self.tape.parse_printed(&self.text).ok().and_then(|()| Js::root(&self.text, &self.tape));
         let Some(row) = parsed else {
             return malformed("unreadable-row", "", "").map_err(refusal);
         };

@@ -132,21 +132,23 @@ fn array_index(key: JsStr<'_>) -> Option<u32> {
 const FEW: usize = 12;
 
 pub(super) fn has_duplicates(object: Js<'_>) -> bool {
-    let mut names = [JsStr::plain(""); FEW];
-    let mut members = object.members();
+    if object.tape.printed {
+        return false;
+    }
     // A bit for each name so far, so that most names need no comparison.
     let mut bits = 0_u64;
-    for count in 0..FEW {
-        let Some((name, _)) = members.next() else { return false };
+    for (count, (name, _)) in object.members().enumerate() {
+        if count == FEW {
+            let mut seen = HashSet::new();
+            return object.members().any(|(name, _)| !seen.insert(name.to_wtf8()));
+        }
         let bit = 1 << name.bucket();
-        if bits & bit != 0 && names[..count].contains(&name) {
+        if bits & bit != 0 && object.members().take(count).any(|(before, _)| before == name) {
             return true;
         }
         bits |= bit;
-        names[count] = name;
     }
-    let mut seen: HashSet<_> = names.into_iter().map(JsStr::to_wtf8).collect();
-    members.any(|(name, _)| !seen.insert(name.to_wtf8()))
+    false
 }
 
 /// Append a string with quotes, escaped as JavaScript escapes it.
@@ -199,6 +201,9 @@ fn print_units(out: &mut Vec<u8>, text: &str) {
 
 /// True when [`print()`] would give exactly the text that was read, so that nothing needs printing.
 pub fn is_canonical(value: Js<'_>) -> bool {
+    if value.tape.printed {
+        return true;
+    }
     if value.tape.spaced {
         return false;
     }

@@ -157,12 +157,23 @@ impl PartialEq<str> for JsStr<'_> {
     }
 }
 
-/// Equality for short texts that mostly differ, as names of members do: their ends tell nearly all of them apart, which
+/// Equality for short texts, as names of members are: their two ends, which may overlap, are compared as integers, which
 /// spares the call that compares the rest.
 #[inline]
 fn is_same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    a.len() == b.len() && a.first() == b.first() && a.last() == b.last() && a == b
+    a.len() == b.len()
+        && match a.len() {
+            0..4 => a.iter().eq(b),
+            4..8 => has_same_ends::<4>(a, b),
+            8..=16 => has_same_ends::<8>(a, b),
+            _ => has_same_ends::<8>(a, b) && a == b,
+        }
+}
+
+#[inline]
+fn has_same_ends<const N: usize>(a: &[u8], b: &[u8]) -> bool {
+    a.first_chunk::<N>() == b.first_chunk() && a.last_chunk::<N>() == b.last_chunk()
 }
 
 impl PartialEq<&str> for JsStr<'_> {
@@ -271,6 +282,20 @@ mod tests {
         assert_eq!(JsStr::new(r"\ud83d\ude00", true), JsStr::plain("\u{1f600}"));
         assert_eq!(JsStr::new(r"\ud83d", true).to_lossy(), "\u{fffd}");
         assert!(JsStr::new(r"\u0074ype", true) == "type");
+    }
+
+    #[test]
+    fn texts_of_every_length_differ_in_every_byte() {
+        for len in 0..40 {
+            let text = "x".repeat(len);
+            assert_eq!(JsStr::plain(&text), JsStr::plain(&"x".repeat(len)));
+            assert_ne!(JsStr::plain(&text), JsStr::plain(&"x".repeat(len + 1)));
+            for at in 0..len {
+                let mut other = text.clone();
+                other.replace_range(at..=at, "y");
+                assert_ne!(JsStr::plain(&text), JsStr::plain(&other), "{at} of {len}");
+            }
+        }
     }
 
     #[test]

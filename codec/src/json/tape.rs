@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use super::print::is_canonical;
+use super::value::Js;
+
 /// What a JSON value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -55,6 +58,8 @@ pub struct Tape {
     pub(super) nodes: Vec<Node>,
     open: Vec<u32>,
     pub(super) spaced: bool,
+    /// The text came from this crate's printer: no member stands twice, and printing it gives the same text.
+    pub(super) printed: bool,
 }
 
 /// Longest text a tape can hold: node offsets are 32 bits.
@@ -73,6 +78,7 @@ impl Tape {
         self.nodes.clear();
         self.open.clear();
         self.spaced = false;
+        self.printed = false;
         if text.len() > MAX_TEXT {
             return Err(JsonError { what: "text beyond 4 GiB", offset: MAX_TEXT });
         }
@@ -81,6 +87,14 @@ impl Tape {
             self.nodes.clear();
         }
         parsed
+    }
+
+    /// Parse `text`, which was printed by this crate. So it needs no look at its spelling when it is printed again.
+    pub fn parse_printed(&mut self, text: &str) -> Result<(), JsonError> {
+        self.parse(text)?;
+        debug_assert!(Js::root(text, self).is_some_and(is_canonical), "no printed text: {text}");
+        self.printed = true;
+        Ok(())
     }
 }
 

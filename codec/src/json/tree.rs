@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
 
     /// An integer.
     pub fn integer(number: impl Into<i128>) -> Self {
-        Tree::Text(number.into().to_string().into())
+        Tree::Text(itoa::Buffer::new().format(number.into()).into())
     }
 
     /// `true` or `false`.

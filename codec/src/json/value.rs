@@ -26,6 +26,11 @@ impl<'a> Js<'a> {
         self.tape.nodes[self.at as usize]
     }
 
+    /// True when it was read with [`Tape::parse_printed`].
+    pub fn is_printed(self) -> bool {
+        self.tape.printed
+    }
+
     /// What the value is.
     #[inline]
     pub fn kind(self) -> Kind {

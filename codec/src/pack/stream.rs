@@ -490,7 +490,9 @@ mod tests {
             let mut again = Compactor::new();
             for record in records(stream.root()).unwrap() {
                 match record.unwrap() {
-                    Record::Deltas(run) => again.push_run(&run),
+                    Record::Deltas(run) => {
+                        again.push_run(&run);
+                    },
                     Record::Chunk { time, chunk } => again.push(time, chunk).unwrap(),
                 }
             }

@@ -11,7 +11,7 @@ use dshlog_codec::json::{Tape, Tree};
 use dshlog_codec::{ErrorKind, Event, Place};
 
 use super::{RunError, Source, SourceEnd, receiver_stopped};
-use crate::chain::{Chain, Sink, with_event};
+use crate::chain::{Chain, Sink, Text, with_event};
 use crate::edge::Refusal;
 
 /// Bytes of rows from which on a batch is handed over. Few in tests, so that small logs fill many.
@@ -34,10 +34,11 @@ pub(super) fn run(
         // The printer writes lone surrogates as escapes, so this is always UTF-8.
         let text = std::str::from_utf8(&batch.text).unwrap_or_default();
         let mut start = 0;
-        for (end, place) in &batch.rows {
-            let row = text.get(start..*end).unwrap_or_default();
-            with_event(row, &mut tape, *place, |event| back.event(event, sink))?;
-            start = *end;
+        for &Row { end, place, is_printed } in &batch.rows {
+            let row = text.get(start..end).unwrap_or_default();
+            let row = if is_printed { Text::Printed(row) } else { Text::Read(row) };
+            with_event(row, &mut tape, place, |event| back.event(event, sink))?;
+            start = end;
         }
         match batch.ending.take() {
             None => ahead.give_back(batch),
@@ -54,9 +55,16 @@ pub(super) fn run(
 #[derive(Default)]
 struct Batch {
     text: Vec<u8>,
-    /// Where each row ends in `text`, and its place in the source.
-    rows: Vec<(usize, Place)>,
+    rows: Vec<Row>,
     ending: Option<Result<SourceEnd, RunError>>,
+}
+
+struct Row {
+    /// Where it ends in the batch.
+    end: usize,
+    /// In the source.
+    place: Place,
+    is_printed: bool,
 }
 
 /// The first half of the run.
@@ -126,8 +134,8 @@ struct Rows {
 
 impl Rows {
     /// The text of a row stands at the end of the batch. An error when nobody wants it.
-    fn end_row(&mut self, place: Place) -> Result<(), Refusal> {
-        self.batch.rows.push((self.batch.text.len(), place));
+    fn end_row(&mut self, place: Place, is_printed: bool) -> Result<(), Refusal> {
+        self.batch.rows.push(Row { end: self.batch.text.len(), place, is_printed });
         if self.batch.text.len() < BATCH {
             return Ok(());
         }
@@ -146,12 +154,12 @@ impl Rows {
 impl Sink for Rows {
     fn see(&mut self, event: &Event<'_>) -> Result<(), Refusal> {
         self.batch.text.extend_from_slice(event.row.raw().as_bytes());
-        self.end_row(event.place)
+        self.end_row(event.place, event.row.is_printed())
     }
 
     fn put(&mut self, row: &Tree<'_>, place: Place, _: &mut Vec<u8>, _: &mut Tape) -> Result<(), Refusal> {
         row.print(&mut self.batch.text);
-        self.end_row(place)
+        self.end_row(place, true)
     }
 }
 

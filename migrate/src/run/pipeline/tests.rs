@@ -73,15 +73,12 @@ fn two_threads_tell_the_same_as_one() {
 
 /// A log of V3: events, then `rest`.
 fn made(events: usize, rest: &str) -> LogFile {
-    let mut text = concat!(
-        r#"{"type":"session","version":3,"id":"s1","createdAt":5,"delegationDepth":0,"isSeeded":false}"#,
-        "\n"
-    )
-    .to_owned();
-    for seq in 0..events {
-        text +=
-            &format!("{{\"type\":\"todo/write\",\"seq\":{seq},\"time\":{seq},\"data\":{{\"a\":[1.0]}}}}\n");
-    }
+    let header =
+        r#"{"type":"session","version":3,"id":"s1","createdAt":5,"delegationDepth":0,"isSeeded":false}"#;
+    let row =
+        |seq| format!("{{\"type\":\"todo/write\",\"seq\":{seq},\"time\":{seq},\"data\":{{\"a\":[1.0]}}}}");
+    let lines: Vec<_> = std::iter::once(header.to_owned()).chain((0..events).map(row)).collect();
+    let text = lines.join("\n") + "\n";
     LogFile::from_bytes((text + rest).into_bytes(), Generation(3), Encoding::Raw)
 }
 
