@@ -3,6 +3,7 @@
 //!
 //! One run gives all figures of a table, so that ratios hold whatever the machine does otherwise.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::fs::{self, File};
 use std::io;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use dshlog_codec::{Limits, LogFile};
+use dshlog_migrate::migrate_in_memory;
 use dshlog_tests::grow::{Old, Plan, Talk, fingerprint, grow, grow_home, grow_old};
 use dshlog_tests::model::skip;
 
@@ -165,8 +168,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A log of an older generation: the official reader carries it to V4 in memory, `verify` does that and more, and `migrate` also
-    /// writes it, reads it back and publishes it.
+    /// A log of an older generation: the official reader carries it to V4 in memory and judges it, and so does `migrate_in_memory`, both
+    /// without the start of a process. `verify` judges the stored form, too; `migrate` writes the new log, reads it back and publishes it.
     #[expect(clippy::print_stdout, reason = "the result")]
     fn migrate(&self, title: &str, old: Old, plan: &Plan) -> Outcome<()> {
         let key = format!("{old:?}-{plan:?}").replace(|c: char| !c.is_ascii_alphanumeric(), "-");
@@ -179,6 +182,7 @@ impl Bench {
         let runs = if is_huge { 1 } else { self.runs.min(3) };
         let rows = [
             ("official reader", official),
+            ("`migrate_in_memory`", in_memory(&path, runs)),
             ("`dshlog verify`", self.best(runs, &self.dshlog, &["verify", log])),
             ("`dshlog migrate`", self.migrated(runs, &home, &[])),
         ];
@@ -351,6 +355,22 @@ impl Bench {
     }
 }
 
+/// The library's part of a migration, in this process: read, carried over, judged.
+fn in_memory(log: &Path, runs: u32) -> Outcome<Took> {
+    let mut best = Took { wall: Duration::MAX, memory: None };
+    for _ in 0..runs {
+        let start = Instant::now();
+        let log = LogFile::open(log)?;
+        let migrated =
+            migrate_in_memory(&log, Some(Vec::new()), &Limits::default(), |_| Ok::<_, Infallible>(()))?;
+        if let Some(fault) = migrated.verdict.storage {
+            return Err(fault.into());
+        }
+        best.wall = best.wall.min(start.elapsed());
+    }
+    Ok(best)
+}
+
 /// How long one run takes that ends well. Output goes nowhere.
 fn time(program: &Path, args: &[&str]) -> Outcome<Duration> {
     let start = Instant::now();
@@ -397,5 +417,5 @@ fn milliseconds(wall: Duration) -> String {
 }
 
 fn memory(took: Took) -> String {
-    took.memory.map_or_else(|| "?".to_owned(), |kib| format!("{} MB", kib.div_ceil(1_024)))
+    took.memory.map_or_else(|| "-".to_owned(), |kib| format!("{} MB", kib.div_ceil(1_024)))
 }

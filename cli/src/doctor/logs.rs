@@ -147,7 +147,11 @@ fn older_generations(seen: &Seen<'_>) -> Option<Finding> {
         let names: Vec<String> = session.older.iter().map(|file| file.generation.to_string()).collect();
         Subject::session(session).detail(format!("{}, {}", names.join(" "), units::bytes(bytes))).bytes(bytes)
     });
-    let mend = Mend::new(By::Nobody, "nothing is to be mended: they are the way back to an older dsh");
+    let mend = Mend::new(
+        By::Nobody,
+        "nothing is to be mended: they are the way back to an older dsh. `dshlog verify` says whether they tell the same \
+         as the newest; that was not looked at here",
+    );
     Finding::of(Severity::Note, "older-generations", Blocks::Nothing, mend, subjects.collect())
 }
 

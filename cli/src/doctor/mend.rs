@@ -46,15 +46,25 @@ pub(crate) fn refusal(session: &Session, fault: &Fault, root: &Path) -> (Mend, V
         }
         Wrong::Unread => (Mend::new(By::Person, "see what the file is and who may read it"), Vec::new()),
         Wrong::Limit | Wrong::Content => {
-            let text =
-                "nothing can yet; `dshlog read` shows what can be read of it by `--lenient` or `--as-stored`";
+            let text = "nothing can yet; `dshlog read` shows what stands in front of the fault by `--lenient`, and an old log that \
+                 is sound but refused by a step by `--as-stored`";
             (Mend::new(By::Nothing, text), Vec::new())
         }
     }
 }
 
-/// A folder that was moved or renamed goes back to where its header leads, when nothing lies there.
+/// A folder that was moved or renamed goes back to where its header leads, when nothing lies there. A log that was copied
+/// into the folder of another session goes alone.
 fn identity(session: &Session, belongs: &str, root: &Path) -> (Mend, Vec<String>) {
+    if !session.older.is_empty() {
+        let text = "set the one file aside when the other logs in its folder are of another session: `dshlog read FOLDER \
+                    --header --generation N` says whose they are";
+        let file = session.path();
+        let mut name = file.to_owned().into_os_string();
+        name.push(".set-aside");
+        let command = format!("mv -n -- {} {}", quoted(file), quoted(Path::new(&name)));
+        return (Mend::new(By::Command, text), vec![command]);
+    }
     let place = Path::new(belongs).parent();
     let target = place.map(|place| root.join(place)).filter(|target| target.symlink_metadata().is_err());
     match target {
