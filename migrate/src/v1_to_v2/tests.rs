@@ -178,6 +178,7 @@ fn chunks_are_checked() {
     refused("", &with(r#","stray":1"#), "chunk", 0);
     refused("", &with(r#","ignorable":false"#), "chunk", 0);
     refused("", &with(r#","seq":0,"time":1.5"#), "chunk", 0);
+    refused("", r#"{"type":"turn/start","seq":0,"time":-0,"data":{"turn":1}}"#, "envelope", 0);
     check(
         r#"{"type":"assistant/chunk","seq":0,"time":-0,"data":{"turn":1,"step":1,"chunk":{"type":"usage","usage":{}}}}"#,
         r#"{"type":"assistant/attempt","seq":0,"time":0,"data":{"turn":1,"step":1,"stream":[{"type":"chunk","time":0,"chunk":{"type":"usage","usage":{}}}]}}"#,

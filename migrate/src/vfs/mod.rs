@@ -1,7 +1,7 @@
-//! The only door through which a log is published: what [`crate::publish`] needs of a file system, and no more.
+//! The only door through which a log is published: what a publication needs of a file system, and no more.
 //!
-//! Useful for: failing, shortening or stopping any step of a publication in a test ([`FaultFs`]), and asking what a
-//! crash would leave behind ([`MemFs`]). Not for: reading a home, which `dshlog_codec::home` does.
+//! Useful for: failing, shortening or stopping any step of a publication in a test, and asking what a crash would leave
+//! behind (`fault.rs`, `mem.rs`). Not for: reading a home, which `dshlog_codec::home` does.
 
 #[cfg(test)]
 mod fault;
