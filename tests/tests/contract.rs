@@ -10,25 +10,13 @@ use dshlog_tests::cmd::Place;
 #[test]
 fn help() {
     let place = Place::empty(PROGRAM);
-    let told: String = [
-        &["-h"][..],
-        &["ls", "-h"],
-        &["read", "-h"],
-        &["verify", "-h"],
-        &["migrate", "-h"],
-        &["doctor", "-h"],
-        &["completions", "-h"],
-        &["man", "-h"],
-    ]
-    .into_iter()
-    .map(|args| place.told(args))
-    .collect();
+    assert_snapshot!("help", place.told(&["-h"]));
     for command in ["ls", "read", "verify", "migrate", "doctor", "completions", "man"] {
+        assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
         assert_eq!(examples.matches("\n  dshlog ").count(), 2, "{command} shows two examples");
     }
-    assert_snapshot!("help", told);
 }
 
 #[test]
