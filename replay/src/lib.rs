@@ -3,6 +3,7 @@
 //! Useful for: the message history that the model was sent, at any point. Not for: deciding whether a log is valid
 //! (`dshlog_codec::check`), or showing anything.
 
+pub mod estimate;
 pub mod history;
 
 pub use history::{History, HistoryError, Node};

@@ -1,7 +1,9 @@
 //! The message history of every V4 log of the corpora, compared with the one that the official code derives.
 
 use dshlog_codec::Generation;
+use dshlog_codec::json::{Doc, Js};
 use dshlog_codec::read::{Limits, LogFile};
+use dshlog_replay::estimate::message_tokens;
 use dshlog_replay::history::History;
 use dshlog_tests::model::{Corpora, Entry};
 
@@ -30,6 +32,41 @@ fn the_history_of_every_current_log_is_the_official_one() {
             }
         }
         assert!(seen >= 60, "only {seen} logs in {}", corpora.dir.display());
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The runtime writes what a compaction or a pruning takes off the surface, in tokens of its own estimate.
+#[test]
+fn what_leaves_the_surface_has_the_estimated_tokens_that_the_log_says() {
+    let mut wrong = Vec::new();
+    for corpora in Corpora::all() {
+        let mut seen = 0;
+        for entry in
+            corpora.entries.iter().filter(|e| e.generation == Generation(4) && e.restored().is_some())
+        {
+            let mut reader = LogFile::open(&entry.log).unwrap().read(&Limits::default()).unwrap();
+            let mut history = History::new();
+            while let Some(event) = reader.next_event().unwrap() {
+                let said = event.member("shadowedTokenCount").and_then(Js::as_count);
+                if let (Some(said), Some(seqs)) = (said, event.member("shadowedSeqs")) {
+                    let seqs: Vec<u64> = seqs.elements().filter_map(Js::as_count).collect();
+                    let nodes = history.nodes().filter(|node| seqs.contains(&node.seq.0));
+                    let messages = nodes.filter_map(|node| Doc::parse(node.message.as_deref()?).ok());
+                    let estimated: u64 = messages.map(|message| message_tokens(message.root())).sum();
+                    seen += 1;
+                    if estimated != said {
+                        wrong.push(format!(
+                            "{} seq {}: {estimated}, not {said}",
+                            entry.log.display(),
+                            event.seq
+                        ));
+                    }
+                }
+                history.see(&event).unwrap();
+            }
+        }
+        assert!(seen >= 3, "only {seen} in {}", corpora.dir.display());
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
 }
