@@ -65,7 +65,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
     });
     progress.end();
     let told = told.and_then(|()| {
-        if format == Format::Table && !ctx.is_quiet() && work.len() > 1 {
+        // Of one named session its row says it all; of a home that needs nothing there are no rows.
+        if format == Format::Table && !ctx.is_quiet() && (work.len() > 1 || args.all) {
             if rows.has_head() {
                 ctx.out().write_all(b"\n")?;
             }
