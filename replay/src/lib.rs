@@ -7,4 +7,4 @@ pub mod history;
 pub mod request;
 
 pub use history::{History, HistoryError, Node};
-pub use request::{Position, Request, Requests};
+pub use request::{Position, Positions, Request, Requests};

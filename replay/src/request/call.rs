@@ -171,18 +171,18 @@ impl Requests {
     ) -> Result<Call<'_>, Refusal> {
         let request = self.next();
         let call = request.call()?;
-        let head = self.history().nodes().next().filter(|head| head.kind == EventType::SystemMessage);
-        let head = head.map(|head| head.seq);
+        let system = self.history().nodes().next().filter(|head| head.kind == EventType::SystemMessage);
+        let system = system.map(|head| head.seq);
         let shown: Option<HashSet<Seq>> =
             compaction.shown.as_ref().map(|seqs| seqs.iter().copied().collect());
         let mut open = true;
         let mut messages = request.call_messages(|seq| {
-            let shows = match &shown {
+            let wanted = match &shown {
                 Some(shown) => shown.contains(&seq),
                 None => open,
             };
             open &= Some(seq) != through;
-            Some(seq) == head || shows
+            Some(seq) == system || wanted
         });
         messages.extend(instruction.map(|text| CallMessage::loose(user_message(text))));
         let max_tokens = compaction.max_tokens.unwrap_or(COMPACTION_TOKENS);

@@ -148,13 +148,12 @@ impl List<'_> {
 }
 
 fn print(out: &mut Vec<u8>, message: &Template, carrier: &mut Carrier<'_>) {
-    message.print(out, |out, image| match carrier.file_id(image) {
-        Some(id) => {
+    message.print(out, |out, image| {
+        if let Some(id) = carrier.file_id(image) {
             out.extend_from_slice(b"{\"type\":\"file\",\"file_id\":");
             print_string(out, &id.into());
             out.push(b'}');
-        }
-        None => {
+        } else {
             out.extend_from_slice(b"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
             out.extend_from_slice(image.media_type.as_bytes());
             out.extend_from_slice(b";base64,");

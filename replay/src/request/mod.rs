@@ -10,6 +10,7 @@ pub mod header;
 pub mod image;
 pub mod messages;
 mod part;
+pub mod position;
 pub mod refusal;
 pub mod route;
 mod template;
@@ -21,18 +22,8 @@ use dshlog_codec::{Event, Seq};
 
 use crate::history::{History, HistoryError, Node};
 use header::{Context, Header, HeaderMark};
+pub use position::{Position, Positions};
 use tools::{ToolHistory, ToolLedger};
-
-/// Which request: counted as the agent loop counts (`docs/spec/agent-loop.md`, section 1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
-    /// The turn, from 1.
-    pub turn: u64,
-    /// The step in it, from 1.
-    pub step: u64,
-    /// The attempt at that step, from 1. Attempts that failed before anything was sent count too.
-    pub attempt: u64,
-}
 
 /// The state that decides requests, folded event by event.
 ///
@@ -44,7 +35,7 @@ pub struct Requests {
     context: Option<Context>,
     tools: ToolLedger,
     history: History,
-    turns: Turns,
+    positions: Positions,
     compaction: Option<Seq>,
 }
 
@@ -56,47 +47,22 @@ pub struct Request<'a> {
     of: &'a Requests,
 }
 
-/// Where the log stands in its turns.
-#[derive(Debug, Default)]
-struct Turns {
-    /// The last turn that began.
-    turn: u64,
-    /// The last step of it that began, 0 before the first.
-    step: u64,
-    in_turn: bool,
-    in_step: bool,
-    /// The step that settled last, and how often it did.
-    settled: (u64, u64, u64),
-    /// The open step has its answer.
-    answered: bool,
-}
-
 impl Requests {
     /// The state before the first event.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// True for events in which an agent request ends: `assistant/message` and `assistant/attempt`.
-    pub fn is_settlement(event: &Event<'_>) -> bool {
-        matches!(EventType::of(event.kind), Some(EventType::AssistantMessage | EventType::AssistantAttempt))
-    }
-
     /// The agent request that ends in this event; nothing when none does. The event is the next one, which
     /// [`Requests::see`] has not taken yet: only events below it count.
     pub fn settled(&self, event: &Event<'_>) -> Option<Request<'_>> {
-        Self::is_settlement(event).then(|| Request { position: self.turns.settled(event), of: self })
-    }
-
-    /// Where the request stands that ends in this event, as [`Requests::settled`] says.
-    pub fn position(&self, event: &Event<'_>) -> Option<Position> {
-        Self::is_settlement(event).then(|| self.turns.settled(event))
+        Some(Request { position: self.positions.settled(event)?, of: self })
     }
 
     /// The agent request that would come next, were nothing appended before it. Whatever the loop would admit first, as a
     /// prompt that waits, is not in it.
     pub fn next(&self) -> Request<'_> {
-        Request { position: self.turns.next(), of: self }
+        Request { position: self.positions.next(), of: self }
     }
 
     /// Take the next event.
@@ -118,7 +84,7 @@ impl Requests {
             }
             _ => {}
         }
-        self.turns.see(event);
+        self.positions.see(event);
         self.history.see(event)
     }
 
@@ -184,50 +150,6 @@ impl<'a> Request<'a> {
         let head = self.of.history.nodes().next().filter(|head| head.kind == EventType::SystemMessage)?;
         let doc = Doc::parse(head.message.as_deref()?).ok()?;
         Some(part::joined_text(doc.root().get("content")))
-    }
-}
-
-impl Turns {
-    fn see(&mut self, event: &Event<'_>) {
-        let count = |name| event.member(name).and_then(Js::as_count);
-        match EventType::of(event.kind) {
-            Some(EventType::TurnStart) => {
-                self.turn = count("turn").unwrap_or(self.turn + 1);
-                (self.step, self.in_turn, self.in_step) = (0, true, false);
-            }
-            Some(EventType::TurnEnd) => (self.in_turn, self.in_step) = (false, false),
-            Some(EventType::StepStart) => {
-                self.step = count("step").unwrap_or(self.step + 1);
-                (self.in_step, self.answered) = (true, false);
-            }
-            Some(EventType::StepEnd) => self.in_step = false,
-            Some(kind @ (EventType::AssistantMessage | EventType::AssistantAttempt)) => {
-                let Position { turn, step, attempt } = self.settled(event);
-                self.settled = (turn, step, attempt);
-                self.answered |= kind == EventType::AssistantMessage;
-            }
-            _ => {}
-        }
-    }
-
-    fn settled(&self, event: &Event<'_>) -> Position {
-        let count = |name, or| event.member(name).and_then(Js::as_count).unwrap_or(or);
-        let (turn, step) = (count("turn", self.turn), count("step", self.step));
-        Position { turn, step, attempt: self.attempts(turn, step) + 1 }
-    }
-
-    fn next(&self) -> Position {
-        let (turn, step) = match (self.in_turn, self.in_step && !self.answered) {
-            (true, true) => (self.turn, self.step),
-            (true, false) => (self.turn, self.step + 1),
-            (false, _) => (self.turn + 1, 1),
-        };
-        Position { turn, step, attempt: self.attempts(turn, step) + 1 }
-    }
-
-    fn attempts(&self, turn: u64, step: u64) -> u64 {
-        let (of_turn, of_step, attempts) = self.settled;
-        if (of_turn, of_step) == (turn, step) { attempts } else { 0 }
     }
 }
 

@@ -302,13 +302,12 @@ fn print(
 }
 
 fn print_block(out: &mut Vec<u8>, block: &Template, carrier: &mut Carrier<'_>) {
-    block.print(out, |out, image| match carrier.file_id(image) {
-        Some(id) => {
+    block.print(out, |out, image| {
+        if let Some(id) = carrier.file_id(image) {
             out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"file\",\"file_id\":");
             print_string(out, &id.into());
             out.extend_from_slice(b"}}");
-        }
-        None => {
+        } else {
             out.extend_from_slice(b"{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":");
             print_string(out, &image.media_type.as_str().into());
             out.extend_from_slice(b",\"data\":\"");

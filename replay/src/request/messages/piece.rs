@@ -276,7 +276,8 @@ fn tool_use(call: Js<'_>) -> Block {
     let mut json = "{\"type\":\"tool_use\"".to_owned();
     for name in ["id", "name"] {
         if let Some(value) = call.get(name) {
-            json.push_str(&format!(",\"{name}\":{}", printed(value)));
+            json.extend([",\"", name, "\":"]);
+            json.push_str(&printed(value));
         }
     }
     json.push_str(",\"input\":");
@@ -312,7 +313,7 @@ fn json_text(text: &JsString) -> Option<String> {
                 out.push(c);
             }
             Err(_) if slashes % 2 == 1 => return None,
-            Err(lone) => out.push_str(&format!("\\u{:04x}", lone.unpaired_surrogate())),
+            Err(lone) => out.extend(["\\u", &format!("{:04x}", lone.unpaired_surrogate())]),
         }
     }
     Some(out)
@@ -335,7 +336,7 @@ impl<'a> Replay<'a> {
     fn read(state: Js<'a>, model: Option<Js<'a>>, parts: &[Part<'_>]) -> Option<Self> {
         let response = state.get("response")?;
         let is_known =
-            response.get("kind")?.is("deepseek-messages") && response.get("version")?.as_f64()? == 1.0;
+            response.get("kind")?.is("deepseek-messages") && response.get("version")?.as_count()? == 1;
         let response_model = string(response.get("model"))?;
         let blocks: Vec<Js<'a>> = state.get("blocks")?.as_array()?.collect();
         if !is_known || string(model).as_ref() != Some(&response_model) || blocks.len() != parts.len() {

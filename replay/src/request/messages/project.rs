@@ -98,13 +98,12 @@ fn declared(history: &ToolHistory) -> Vec<Declared> {
     let mut places = std::collections::HashMap::new();
     for tool in history.tools.iter() {
         let entry = Declared { tool: Arc::clone(tool), deferred: tool.is_deferred() };
-        match places.get(tool.name()) {
-            // A name that the list has twice keeps its first place, and the last definition.
-            Some(&at) => list[at] = entry,
-            None => {
-                places.insert(tool.name().clone(), list.len());
-                list.push(entry);
-            }
+        // A name that the list has twice keeps its first place, and the last definition.
+        if let Some(&at) = places.get(tool.name()) {
+            list[at] = entry;
+        } else {
+            places.insert(tool.name().clone(), list.len());
+            list.push(entry);
         }
     }
     for tool in history.updates.iter().flat_map(|update| &update.additions) {
