@@ -11,7 +11,7 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in ["ls", "read", "verify", "migrate", "doctor", "completions", "man"] {
+    for command in ["ls", "read", "request", "verify", "migrate", "doctor", "completions", "man"] {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -35,6 +35,9 @@ fn wrong_usage() {
         &["migrate", "latest", "--all"],
         &["migrate", "latest", "--format", "text"],
         &["man", "no-such-command"],
+        &["request", "latest", "--format", "table"],
+        &["request", "latest", "--turn", "1", "--at", "3"],
+        &["request", "latest", "--step", "1"],
         &["read", "latest", "--type", "[", "--events"],
     ]
     .into_iter()
@@ -50,6 +53,8 @@ fn a_closed_pipe_is_no_error() {
     for args in [
         &["read", "latest"][..],
         &["read", "latest", "--events"],
+        &["request", "latest"],
+        &["request", "latest", "--format", "messages"],
         &["ls"],
         &["verify"],
         &["doctor"],

@@ -7,6 +7,7 @@ mod man;
 mod migrate;
 mod passed_over;
 mod read;
+mod request;
 mod verify;
 
 use crate::args::Command;
@@ -18,6 +19,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
+        Command::Request(args) => request::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),

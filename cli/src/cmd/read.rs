@@ -74,7 +74,7 @@ fn show(
 
 /// Behind a fault of the newest generation: the older ones. None is taken in its place, since what it lacks would not be
 /// missed.
-fn offer(failure: Failure, older: &[Generation]) -> Failure {
+pub(super) fn offer(failure: Failure, older: &[Generation]) -> Failure {
     // The others of its folder would be misplaced with it.
     let is_lost = matches!(&failure, Failure::Log(error, _)
         if !matches!(error.kind(), ErrorKind::Identity { .. } | ErrorKind::Locked));
@@ -146,7 +146,7 @@ fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
 }
 
 /// Say what the end of a log lacks.
-fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
+pub(super) fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
     for child in log.obscure_children() {
         ctx.warn(format!("subagent {} is not described: {}", child.id.to_lossy(), child.fault));
     }
