@@ -1,4 +1,5 @@
 //! Open ends of real logs: what dsh appended when it went on with them, and what the checks say of ours.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 
@@ -44,10 +45,12 @@ fn what_a_resume_appends_is_what_dsh_appended() {
             let mut appended = BTreeMap::new();
             for at in 0..rows.len() {
                 let closers = resume.open().map_or(0, |open| usize::try_from(open.closers()).unwrap());
-                if closers > 0 && is_resumed(&event, at + closers) {
+                if closers > 0 && is_resumed(event, at + closers) {
                     appended.insert(at + closers, (at, resume.clone()));
                 }
-                event(at).iter().for_each(|event| resume.see(event));
+                if let Some(event) = event(at) {
+                    resume.see(&event);
+                }
             }
             for (mark, (at, resume)) in appended {
                 // The mark has the time of the process that made it.

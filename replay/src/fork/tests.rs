@@ -147,5 +147,5 @@ fn the_header_of_a_fork() {
     assert_eq!(printed(&fork(&OPEN_STEP, At::End).unwrap()), plain);
     let selected = r#"{"type":"agent-preset/selected","seq":1,"time":1,"data":{"agentPreset":"ptc"}}"#;
     let seed = fork(&[OPEN_STEP[0], selected], At::Seq(Seq(0))).unwrap();
-    assert_eq!(printed(&seed), plain.replace("}", r#","agentPreset":"ptc"}"#));
+    assert_eq!(printed(&seed), plain.replace('}', r#","agentPreset":"ptc"}"#));
 }
