@@ -80,6 +80,16 @@ impl Failure {
         Failure::Io { what: format!("cannot {action} {}", path.display()), source }
     }
 
+    /// The same for a command that is not about reading the log, which the hints of its error are.
+    pub(crate) fn told_apart(self) -> Self {
+        let is_refusal = self.code() == 3;
+        match self {
+            Failure::Log(error, _) if is_refusal => Failure::refused(Chain(&error)),
+            Failure::Log(error, _) => Failure::failed(Chain(&error)),
+            other => other,
+        }
+    }
+
     /// With one more hint.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl fmt::Display) -> Self {

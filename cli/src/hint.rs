@@ -101,6 +101,7 @@ pub(crate) fn for_new_session(problem: &Problem) -> Option<&'static str> {
         "not-lossless" => "dsh forks no session with such a number; in front of that event it can be forked",
         "read-back" => "start again; when it stays so, doubt the disk, or report it with the log",
         "target-conflict" => "another process made a session of that id; start again",
+        "locked" => "another process is making that session; `--id` names another id",
         "io" => "see to what the system says, and start again",
         _ => return None,
     })

@@ -19,6 +19,7 @@ use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::hint;
 use crate::render::fork::{Forked, json, text};
+use crate::render::shell::quoted;
 use crate::select::{self, Chosen};
 use crate::source::{Form, Log};
 
@@ -27,11 +28,13 @@ pub(crate) fn run(ctx: &mut Ctx, args: &args::Fork) -> Result<Outcome, Failure> 
     let format = ctx.format(&[Format::Text, Format::Json])?;
     let chosen = select::session(ctx, &args.session, None)?;
     let root = root(ctx, args, &chosen)?;
-    let log = Log::open(&chosen, Form::Current, &Arc::<Kin>::default())?;
+    let unsound = |failure| unsound(failure, &chosen);
+    let log =
+        Log::open(&chosen, Form::Current, &Arc::<Kin>::default()).map_err(Failure::from).map_err(unsound)?;
     if log.header.has_windows_cwd() {
         ctx.note("`cwd` is a Windows path; dsh on another system refuses this log, and its fork");
     }
-    let seed = seed(ctx, args, &log)?;
+    let seed = seed(ctx, args, &log).map_err(unsound)?;
     let created_at = u64::try_from(ctx.now()).unwrap_or(0);
     let id = args.id.as_deref().map_or_else(fresh_id, |id| Ok(id.to_owned()))?;
     let header = seed.header(&log.header, JsString::from(id.as_str()), created_at);
@@ -147,9 +150,21 @@ fn encoding(root: &std::path::Path, chosen: &Chosen, parent: Encoding) -> Result
     })
 }
 
+/// What stands against the log of the parent.
+fn unsound(failure: Failure, chosen: &Chosen) -> Failure {
+    match failure {
+        Failure::Log(..) => {
+            let verify = format!("`dshlog verify {}` checks it by every rule", quoted(&chosen.path));
+            failure.told_apart().hint(verify)
+        }
+        other => other,
+    }
+}
+
+/// What stands against writing the fork.
 fn failed(problem: Problem) -> Failure {
     let hint = hint::for_new_session(&problem);
-    let failure = Failure::from(problem);
+    let failure = Failure::from(problem).told_apart();
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -104,7 +104,7 @@ impl Finding {
     /// A turn without an end, which is no fault: its process died, or is at work.
     pub(crate) fn open(open: Open) -> Self {
         let message = format!(
-            "open at the end: {}; a resume would append {} that close it",
+            "open at the end: {}; a resume would close it with {}",
             open_in_words(open),
             units::count(open.closers(), "event")
         );

@@ -20,16 +20,16 @@ fn writers_at_work() {
     let parent = fs::read_dir(&project).unwrap().next().unwrap().unwrap().path();
     let held = File::create(parent.join("session.lock")).unwrap();
     held.lock().unwrap();
-    assert_eq!(fork(&place, &["latest", "--id", "x"])["status"], "forked");
+    assert_eq!(fork(&place, &["48976fcf", "--id", "x"])["status"], "forked");
 
     let folder = project.join("y");
     fs::create_dir(&folder).unwrap();
     let begun = File::create(folder.join("session.lock")).unwrap();
     begun.lock().unwrap();
-    let told = place.told(&["fork", "latest", "--id", "y"]);
+    let told = place.told(&["fork", "48976fcf", "--id", "y"]);
     drop(begun);
     // What it left is in nobody's way.
-    let told = told + &place.told(&["fork", "latest", "--id", "y"]);
+    let told = told + &place.told(&["fork", "48976fcf", "--id", "y"]);
     assert_snapshot!("writers", told);
 }
 
@@ -41,11 +41,11 @@ fn folders_that_may_not_be_written_to() {
     let project = root.join("--tmp-ws-project--");
     fs::set_permissions(&project, fs::Permissions::from_mode(0o555)).unwrap();
     let before = files(&place.home());
-    let output = command(&["fork", "latest", "--id", "x"]).output().unwrap();
+    let output = command(&["fork", "48976fcf", "--id", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert_snapshot!("no-permission", place.redacted(&String::from_utf8(output.stderr).unwrap()));
     assert_eq!(files(&place.home()), before);
-    let elsewhere = command(&["fork", "latest", "--id", "x", "--out", "other"]).status().unwrap();
+    let elsewhere = command(&["fork", "48976fcf", "--id", "x", "--out", "other"]).status().unwrap();
     assert!(elsewhere.success());
     fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
 }
