@@ -34,6 +34,8 @@ pub(crate) enum Failure {
     Refused(Message),
     /// There is no such session.
     NotFound(Message),
+    /// Something of this machine is in the way of what was to be written.
+    Failed(Message),
     /// The log, and what to do next besides what its error says.
     Log(Error, Vec<String>),
     /// A stream of this process, or a file that is no log.
@@ -68,9 +70,24 @@ impl Failure {
         Failure::NotFound(Message { text: text.to_string(), hints: Vec::new() })
     }
 
+    /// Could not write.
+    pub(crate) fn failed(text: impl fmt::Display) -> Self {
+        Failure::Failed(Message { text: text.to_string(), hints: Vec::new() })
+    }
+
     /// A file or folder that could not be read.
     pub(crate) fn io(action: &str, path: &Path, source: io::Error) -> Self {
         Failure::Io { what: format!("cannot {action} {}", path.display()), source }
+    }
+
+    /// The same for a command that is not about reading the log, which the hints of its error are.
+    pub(crate) fn told_apart(self) -> Self {
+        let is_refusal = self.code() == 3;
+        match self {
+            Failure::Log(error, _) if is_refusal => Failure::refused(Chain(&error)),
+            Failure::Log(error, _) => Failure::failed(Chain(&error)),
+            other => other,
+        }
     }
 
     /// With one more hint.
@@ -80,6 +97,7 @@ impl Failure {
             Failure::Usage(Message { hints, .. })
             | Failure::Refused(Message { hints, .. })
             | Failure::NotFound(Message { hints, .. })
+            | Failure::Failed(Message { hints, .. })
             | Failure::Log(_, hints) => hints.push(hint.to_string()),
             Failure::Io { .. } => {}
         }
@@ -90,7 +108,9 @@ impl Failure {
     pub(crate) fn tell(&self, ctx: &mut Ctx) {
         ctx.error(self);
         let hints = match self {
-            Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) => m.hints.clone(),
+            Failure::Usage(m) | Failure::Refused(m) | Failure::NotFound(m) | Failure::Failed(m) => {
+                m.hints.clone()
+            }
             Failure::Log(error, more) => [hint::for_error(error), more.clone()].concat(),
             Failure::Io { .. } => Vec::new(),
         };
@@ -113,7 +133,7 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Refused(_) => 3,
-            Failure::NotFound(_) | Failure::Io { .. } => 4,
+            Failure::NotFound(_) | Failure::Failed(_) | Failure::Io { .. } => 4,
             Failure::Log(error, _) => match error.class() {
                 Class::Unsupported | Class::Misplaced | Class::Locked => 3,
                 Class::Corrupt | Class::NotFound | Class::Io | Class::Limit => 4,
@@ -128,6 +148,22 @@ impl From<Error> for Failure {
     }
 }
 
+/// What keeps a log from being written: the log, another one, or this machine.
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let text = problem_without_place(&problem);
+        let text = match problem.path() {
+            Some(path) => format!("{text} [{}]", path.display()),
+            None => text,
+        };
+        match problem {
+            Problem::Log(error) => error.into(),
+            problem if problem.is_refusal() => Failure::refused(text),
+            _ => Failure::failed(text),
+        }
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(source: io::Error) -> Self {
         Failure::Io { what: "cannot write the output".to_owned(), source }
@@ -137,9 +173,10 @@ impl From<io::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Usage(message) | Failure::Refused(message) | Failure::NotFound(message) => {
-                f.write_str(&message.text)
-            }
+            Failure::Usage(message)
+            | Failure::Refused(message)
+            | Failure::NotFound(message)
+            | Failure::Failed(message) => f.write_str(&message.text),
             Failure::Log(error, _) => write!(f, "{}", Chain(error)),
             Failure::Io { what, source } => write!(f, "{what}: {source}"),
         }
@@ -175,7 +212,12 @@ pub(crate) fn problem_without_place(problem: &Problem) -> String {
         Problem::Log(error) => return without_place(error),
         Problem::Io { source, .. } | Problem::NotExclusive { source, .. } => source.to_string(),
         Problem::Conflict { what, .. } => (*what).to_owned(),
-        Problem::ReadBack { .. } | Problem::Changed { .. } => return problem.to_string(),
+        Problem::ReadBack { .. }
+        | Problem::Changed { .. }
+        | Problem::Exists { .. }
+        | Problem::InTheWay { .. }
+        | Problem::NoName { .. }
+        | Problem::NotLossless { .. } => return problem.to_string(),
     };
     format!("{problem}: {source}")
 }

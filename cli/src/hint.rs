@@ -90,6 +90,23 @@ pub(crate) fn for_problem(problem: &Problem, folder: &Path) -> (&'static str, Ve
     (code, vec![hint])
 }
 
+/// What to do about a session that could not be made.
+pub(crate) fn for_new_session(problem: &Problem) -> Option<&'static str> {
+    Some(match problem.code() {
+        "disk-full" => "make room and start again; no session is half made",
+        "read-only" | "no-permission" => "`--out DIR` names another home or root to write in",
+        "not-exclusive" => "`--out DIR` names a home or root on another file system",
+        "session-exists" | "no-name" => "`--id` names another id",
+        "in-the-way" => "set it aside, or name another id with `--id`",
+        "not-lossless" => "dsh forks no session with such a number; in front of that event it can be forked",
+        "read-back" => "start again; when it stays so, doubt the disk, or report it with the log",
+        "target-conflict" => "another process made a session of that id; start again",
+        "locked" => "another process is making that session; `--id` names another id",
+        "io" => "see to what the system says, and start again",
+        _ => return None,
+    })
+}
+
 /// What to do about a session that a writer holds.
 pub(crate) fn for_locked() -> &'static str {
     "end the dsh that has the session open, and start again"

@@ -130,7 +130,7 @@ step refuses, and what V4 cannot hold at the end, is *unsupported*, whatever the
 const WRITING: &str = r"
 ## Writing
 
-What keeps `dshlog migrate` from giving a log its new form, besides what is wrong with the log.
+What keeps `dshlog migrate` and `dshlog fork` from writing a log, besides what is wrong with the one that they read.
 
 | code | what is wrong |
 |---|---|
@@ -142,6 +142,10 @@ What keeps `dshlog migrate` from giving a log its new form, besides what is wron
 | `changed` | a log that was read is another one since |
 | `target-conflict` | the name of the new log is taken: by other content, by no regular file, by a name in another case |
 | `not-exclusive` | the file system cannot give a name without the danger of overwriting one: no hard links, and no such rename |
+| `session-exists` | a session of the id of the new one is in the root |
+| `in-the-way` | something else is where dsh looks for a session of that id |
+| `no-name` | no folder can stand for the id or the working directory |
+| `not-lossless` | an event that is to be copied holds a number that JSON cannot keep |
 | `subagent-descriptor` | a warning: the descriptor in the log of a subagent is malformed |
 | `number-changed` | a deviation: a number that JavaScript cannot hold became another one, or `null` |
 | `member-dropped` | a deviation: of members with the same name only the last one was kept |

@@ -310,7 +310,7 @@ pub(crate) fn carry(
         })
         .map_err(problem)?;
     let staged = draft.finish()?;
-    let expected = Expected { header, events: done.events, cut: done.cut };
+    let expected = Expected { header, events: done.events, cut: done.cut, streams: true };
     if let Err(found) = staged.read_back(&expected, limits) {
         // The same is said of the source, with a place that the user can look at.
         if let Problem::Log(error) = &found

@@ -10,18 +10,25 @@ use dshlog_codec::{Error, Event};
 /// (`docs/spec/storage.md`, 13.2).
 pub(crate) struct Judge {
     checker: Checker,
+    /// Asks for the streams, too.
+    streams: bool,
     /// The first stream that does not.
     stream: Option<Error>,
 }
 
 impl Judge {
     pub(crate) fn new(checker: Checker) -> Judge {
-        Judge { checker, stream: None }
+        Judge { checker, streams: true, stream: None }
+    }
+
+    /// For events that are only copied: dsh never asks for the streams of a current log.
+    pub(crate) fn without_streams(checker: Checker) -> Judge {
+        Judge { streams: false, ..Judge::new(checker) }
     }
 
     pub(crate) fn see(&mut self, event: &Event<'_>) {
         self.checker.see(event);
-        if self.stream.is_none() {
+        if self.streams && self.stream.is_none() {
             self.stream = check_stream(event).err();
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! One module holds one adjacent step, an [`Edge`]; a [`Chain`] runs the steps in a row over one event at a time;
 //! [`migrate_in_memory`] is the whole way of a log, and [`children`] finds what the last step must be told. [`Overlap`]
-//! compares generations of one session.
+//! compares generations of one session, and [`rewrite`] publishes new sessions.
 
 mod chain;
 pub mod children;
@@ -19,6 +19,7 @@ mod kin;
 mod overlap;
 mod problem;
 mod publish;
+pub mod rewrite;
 mod run;
 mod shift;
 #[cfg(test)]

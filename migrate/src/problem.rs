@@ -3,13 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use dshlog_codec::{Class, ErrorKind};
+use dshlog_codec::{Class, ErrorKind, Seq};
 
 /// A step of a publication, in their order (`docs/spec/storage.md`, 13.2). Each can fail alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Look at the source, and open it.
     OpenSource,
+    /// See whether the place of a new session is free.
+    LookAround,
+    /// Make the folder of a new session, and make its name durable.
+    MakeFolder,
     /// Make the temporary file.
     Create,
     /// Write header and rows into it.
@@ -33,6 +37,8 @@ impl Step {
     pub fn name(self) -> &'static str {
         match self {
             Step::OpenSource => "open the old log",
+            Step::LookAround => "look at the place of the new session",
+            Step::MakeFolder => "make the folder of the new session",
             Step::Create => "make a temporary file",
             Step::Write => "write the new log",
             Step::Sync => "make the new log durable",
@@ -85,6 +91,30 @@ pub enum Problem {
         /// In what they differ.
         what: &'static str,
     },
+    /// A session of that id is there, or something that dsh would take for it.
+    #[error("there is a session of that id")]
+    Exists {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// Something that is no session is where dsh looks for one of that id.
+    #[error("something else is where dsh looks for a session of that id")]
+    InTheWay {
+        /// What is there.
+        path: PathBuf,
+    },
+    /// No folder of a session can have such a name.
+    #[error("no session can lie there: {what}")]
+    NoName {
+        /// What is wrong with the name.
+        what: &'static str,
+    },
+    /// An event holds a number that dsh refuses to copy.
+    #[error("event {seq} holds a number that JSON cannot keep")]
+    NotLossless {
+        /// The event.
+        seq: Seq,
+    },
     /// The file system can give a file its name only in a way that could overwrite another one.
     #[error("this file system has neither hard links nor a rename that never overwrites")]
     NotExclusive {
@@ -107,6 +137,10 @@ impl Problem {
             Problem::ReadBack { .. } => "read-back",
             Problem::Changed { .. } => "changed",
             Problem::Conflict { .. } => "target-conflict",
+            Problem::Exists { .. } => "session-exists",
+            Problem::InTheWay { .. } => "in-the-way",
+            Problem::NoName { .. } => "no-name",
+            Problem::NotLossless { .. } => "not-lossless",
             Problem::NotExclusive { .. } => "not-exclusive",
         }
     }
@@ -119,7 +153,10 @@ impl Problem {
             | Problem::ReadBack { path, .. }
             | Problem::Changed { path }
             | Problem::Conflict { target: path, .. }
+            | Problem::Exists { path }
+            | Problem::InTheWay { path }
             | Problem::NotExclusive { path, .. } => Some(path),
+            Problem::NoName { .. } | Problem::NotLossless { .. } => None,
         }
     }
 
@@ -138,7 +175,11 @@ impl Problem {
             Problem::Log(error) => {
                 !matches!(error.class(), Class::Io | Class::NotFound | Class::Locked | Class::Limit)
             }
-            Problem::Conflict { .. } => true,
+            Problem::Conflict { .. }
+            | Problem::Exists { .. }
+            | Problem::InTheWay { .. }
+            | Problem::NoName { .. }
+            | Problem::NotLossless { .. } => true,
             _ => false,
         }
     }

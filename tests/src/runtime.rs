@@ -96,7 +96,43 @@ impl Runtime {
         command.args(["--session-id", &session.id, prompt]);
         Ok(command)
     }
+
+    /// One more turn of any session, not yet run: a fork, too. A plugin takes the place of the one-shot runner.
+    ///
+    /// # Errors
+    /// When the overlay that mounts the plugin cannot be written.
+    pub fn drive(
+        &self,
+        home: &Path,
+        session: &Session,
+        model: &ModelServer,
+        prompt: &str,
+    ) -> io::Result<Command> {
+        let at = |name: &str| self.person.path().join(name);
+        fs::write(at("driver.mjs"), DRIVER)?;
+        let overlay = json!([
+            {"id": "headless-startup", "disabled": true},
+            {"id": "headless-runner", "disabled": true},
+            {"insert": [{"id": "dshlog-driver", "name": at("driver.mjs")}]},
+        ]);
+        fs::write(at("driver.yml"), overlay.to_string())?;
+        let mut command = self.command(home);
+        command
+            .env("DEEPSEEK_BASE_URL", model.url())
+            .env("DSHLOG_DRIVER", json!({"id": session.id, "prompt": prompt}).to_string())
+            .current_dir(&session.cwd)
+            .args(["--profile", "headless", "--patch"])
+            .arg(at("driver.yml"));
+        if session.encoding == Encoding::Raw {
+            fs::write(at("raw.yml"), RAW)?;
+            command.arg("--patch").arg(at("raw.yml"));
+        }
+        Ok(command)
+    }
 }
+
+/// A plugin that goes on with any session.
+const DRIVER: &str = include_str!("runtime/driver.mjs");
 
 /// The runtime's own store, in a process that holds nothing else: no agent, no model. Ends when it is dropped.
 #[derive(Debug)]
@@ -165,6 +201,24 @@ impl Store {
     /// The refusal, as the runtime words it.
     pub fn messages(&mut self, home: &Path, id: &str) -> Result<Doc, String> {
         self.ask("messages", home, Some(id))
+    }
+
+    /// The session forked behind each of its events: `{"forks": [...]}`, one `{header, cut, own, sha256}` an event. `header`
+    /// is the header line, `own` the rows behind the `cut` that are copied, `sha256` the digest of all rows.
+    ///
+    /// # Errors
+    /// The refusal, as the runtime words it.
+    pub fn forks(&mut self, home: &Path, id: &str) -> Result<Doc, String> {
+        self.ask("forks", home, Some(id))
+    }
+
+    /// What the runtime appends when it opens a session again of whose log only the first events are there: `{"resumes":
+    /// [...]}`, the rows behind 0, 1, 2 and so on to all events, or null where no session opens on them.
+    ///
+    /// # Errors
+    /// The refusal, as the runtime words it.
+    pub fn resumes(&mut self, home: &Path, id: &str) -> Result<Doc, String> {
+        self.ask("resumes", home, Some(id))
     }
 
     fn ask(&mut self, op: &str, home: &Path, id: Option<&str>) -> Result<Doc, String> {

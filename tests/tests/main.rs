@@ -6,6 +6,7 @@ mod contract;
 mod docs;
 mod doctor;
 mod follow;
+mod fork;
 mod generations;
 mod ls;
 mod migrate;

@@ -1,4 +1,4 @@
-//! What `dshlog migrate` publishes, in the hands of the real dsh 0.2.1-rc.2: it goes on with our logs as if it had migrated
+//! What `dshlog migrate` and `dshlog fork` publish, in the hands of the real dsh 0.2.1-rc.2: it goes on with our logs as if it had migrated
 //! them itself, and it would have migrated them to the same text. Runs where `DSHLOG_ORACLE_CACHE` names a folder with the
 //! runtime in it, and says so where not.
 #![cfg(unix)]
@@ -17,6 +17,9 @@ use dshlog_codec::json::{Doc, Js};
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{Corpora, first_difference};
 use dshlog_tests::runtime::{ModelServer, Moved, Runtime, Session, Store, files_of, plain_text};
+
+#[path = "runtime/forks.rs"]
+mod forks;
 
 /// The files of a session folder, by name: mode, and bytes or text.
 type Files = BTreeMap<OsString, (u32, Vec<u8>)>;

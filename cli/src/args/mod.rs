@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod fork;
 mod ls;
 mod man;
 mod migrate;
@@ -15,6 +16,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use completions::Completions;
 pub(crate) use doctor::Doctor;
+pub(crate) use fork::{Fork, ForkAt};
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
@@ -142,6 +144,7 @@ pub(crate) enum Command {
     Request(Request),
     Verify(Verify),
     Migrate(Migrate),
+    Fork(Fork),
     Doctor(Doctor),
     Completions(Completions),
     Man(Man),

@@ -53,6 +53,9 @@ pub(crate) struct Read {
     /// Read past unknown required events, stop at damage, and say so
     #[arg(long)]
     pub(crate) lenient: bool,
+    /// Add what dsh would append if it resumed the session now: what ends an open turn, and the mark of a new process
+    #[arg(long, conflicts_with_all = ["rows", "header", "at", "follow", "as_stored", "lenient"])]
+    pub(crate) recovered: bool,
     /// Go on as the log grows, until interrupted
     #[arg(long, short, conflicts_with_all = ["rows", "messages", "surface", "header", "at"])]
     pub(crate) follow: bool,

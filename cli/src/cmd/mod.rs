@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod fork;
 mod ls;
 mod man;
 mod migrate;
@@ -22,6 +23,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Request(args) => request::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
+        Command::Fork(args) => fork::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),

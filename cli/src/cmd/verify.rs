@@ -6,6 +6,7 @@ use std::sync::Arc;
 use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
 use dshlog_migrate::{Kin, Overlap};
+use dshlog_replay::Resume;
 
 use super::passed_over;
 use crate::args::{Format, Verify};
@@ -199,8 +200,10 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
         report.findings.push(Finding::windows_cwd());
     }
     let mut overlap = work.newer.as_ref().and_then(|newer| overlap(&log, newer));
+    let mut resume = Resume::new();
     let checked = log.check(|event| {
         report.events += 1;
+        resume.see(event);
         if let Some(overlap) = &mut overlap {
             overlap.see(event);
         }
@@ -227,6 +230,11 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
     // Most of what V3 does not allow, V4 does not allow either.
     if let Some(fault) = log.check_as_stored().filter(|fault| !report.has(fault)) {
         report.findings.push(Finding::as_stored(&fault, log.generation()));
+    }
+    // A log that is refused is never gone on with.
+    if let Some(open) = resume.open().filter(|_| !report.has_error()) {
+        report.findings.push(Finding::open(open));
+        report.open = Some(open);
     }
     if let (Some(overlap), Some(newer)) = (overlap, &work.newer) {
         let found = overlap.finish();

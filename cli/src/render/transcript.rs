@@ -24,6 +24,9 @@ const ASIDE_ROWS: usize = 3;
 const OUTPUT_ROWS: usize = 4;
 const ARGUMENT_ROWS: usize = 3;
 
+/// What stands between a log and what `read --recovered` adds to it.
+pub(crate) const RECOVERED: &str = "end of the log; a resume by dsh would append what follows";
+
 /// How the transcript is laid out.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -467,6 +470,7 @@ impl<'w> Transcript<'w> {
             Seam::PickedUp { pause } => {
                 (Role::Dim, format!("picked up again after {}", units::duration(*pause)))
             }
+            Seam::Recovered => (Role::Warn, RECOVERED.to_owned()),
         };
         self.page.rule(Line::of(role, &words), Line::of(Role::Dim, &clock))
     }

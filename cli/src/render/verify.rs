@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use dshlog_codec::{At, End, Error, Generation, Torn};
 use dshlog_migrate::Disagreement;
+use dshlog_replay::closer::Open;
 
+use super::fork::{open_in_words, open_json};
 use super::json::{Object, position};
 use super::page::{Fold, Line, Page};
 use super::style::Role;
@@ -99,6 +101,16 @@ impl Finding {
         Finding { severity: Severity::Warning, code: "torn-tail", message, at, newer: None }
     }
 
+    /// A turn without an end, which is no fault: its process died, or is at work.
+    pub(crate) fn open(open: Open) -> Self {
+        let message = format!(
+            "open at the end: {}; a resume would close it with {}",
+            open_in_words(open),
+            units::count(open.closers(), "event")
+        );
+        Finding { severity: Severity::Note, code: "open-turn", message, at: At::default(), newer: None }
+    }
+
     /// A working directory that the official reader on POSIX does not take for absolute.
     pub(crate) fn windows_cwd() -> Self {
         Finding {
@@ -125,6 +137,8 @@ pub(crate) struct Report {
     pub(crate) findings: Vec<Finding>,
     /// The official torn report, and the bytes behind the committed prefix.
     pub(crate) recovery: Option<(Option<Torn>, u64)>,
+    /// What is open at the end of a log that is not refused.
+    pub(crate) open: Option<Open>,
     /// The file could not be read.
     pub(crate) is_unread: bool,
 }
@@ -139,6 +153,7 @@ impl Report {
             events: 0,
             findings: Vec::new(),
             recovery: None,
+            open: None,
             is_unread: false,
         }
     }
@@ -147,6 +162,11 @@ impl Report {
     pub(crate) fn has(&self, fault: &Error) -> bool {
         let line = fault.position().line;
         self.findings.iter().any(|found| found.code == fault.code() && found.at.line == line)
+    }
+
+    /// True when the official reader refuses the log.
+    pub(crate) fn has_error(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
     }
 
     /// True when nothing is wrong.
@@ -216,5 +236,6 @@ pub(crate) fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             object.count("droppedBytes", dropped);
         }),
     }
+    open_json(&mut document, report.open);
     document.write_line(out)
 }

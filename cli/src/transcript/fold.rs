@@ -127,6 +127,11 @@ impl Fold {
         }
     }
 
+    /// The log ends here: `event` and all behind it would be appended by a resume.
+    pub(crate) fn recover(&mut self, event: &Event<'_>) {
+        self.push(event, Body::Seam(Seam::Recovered));
+    }
+
     /// The log ends here: tell what is still open.
     pub(crate) fn finish(&mut self) {
         let (seq, time) = (self.out.last().map_or(0, |entry| entry.seq), self.last_time.unwrap_or_default());

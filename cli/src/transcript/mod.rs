@@ -167,6 +167,8 @@ pub(crate) enum Seam {
         /// Milliseconds.
         pause: i64,
     },
+    /// The end of the log: what follows is in none yet.
+    Recovered,
 }
 
 /// The end of a turn.

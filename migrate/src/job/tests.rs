@@ -336,6 +336,9 @@ impl Vfs for NoLinks {
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         if self.renames { self.inner.rename_new(from, to) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.inner.make_folder(path)
+    }
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         self.inner.sync_folder(folder)
     }

@@ -42,6 +42,7 @@ pub(crate) enum Call {
     Names,
     Link,
     RenameNew,
+    MakeFolder,
     SyncFolder,
     Remove,
     Write,
@@ -176,6 +177,10 @@ impl<F: Vfs> Vfs for FaultFs<F> {
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.plan.call(Call::RenameNew, || self.inner.rename_new(from, to))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.plan.call(Call::MakeFolder, || self.inner.make_folder(path))
     }
 
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {

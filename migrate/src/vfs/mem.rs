@@ -1,6 +1,6 @@
 //! A file system in memory that knows what a loss of power would leave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -19,6 +19,10 @@ struct State {
     files: Vec<Content>,
     seen: BTreeMap<PathBuf, usize>,
     durable: BTreeMap<PathBuf, usize>,
+    /// Folders that were made here, and those of them whose names are durable. Those of files that were put there are not
+    /// among them, and durable.
+    folders: BTreeSet<PathBuf>,
+    durable_folders: BTreeSet<PathBuf>,
     clock: i128,
 }
 
@@ -55,12 +59,22 @@ impl MemFs {
     /// What is there after a loss of power in which nothing survives that was not synced.
     pub(crate) fn after_crash(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let state = self.state();
-        state.durable.iter().map(|(path, file)| (path.clone(), state.files[*file].durable.to_vec())).collect()
+        let is_lost = |path: &Path| {
+            path.ancestors().any(|f| state.folders.contains(f) && !state.durable_folders.contains(f))
+        };
+        let kept = state.durable.iter().filter(|(path, _)| !is_lost(path));
+        kept.map(|(path, file)| (path.clone(), state.files[*file].durable.to_vec())).collect()
     }
 }
 
 fn missing() -> io::Error {
     io::Error::from(ErrorKind::NotFound)
+}
+
+impl State {
+    fn has_folder(&self, path: &Path) -> bool {
+        self.folders.contains(path) || self.seen.keys().any(|file| file.starts_with(path) && file != path)
+    }
 }
 
 impl Vfs for MemFs {
@@ -87,7 +101,11 @@ impl Vfs for MemFs {
 
     fn entry(&self, path: &Path) -> io::Result<Identity> {
         let state = self.state();
-        let file = *state.seen.get(path).ok_or_else(missing)?;
+        let Some(&file) = state.seen.get(path) else {
+            let folder =
+                Identity { kind: Kind::Folder, device: 1, inode: 0, len: 0, modified: 0, changed: 0 };
+            return if state.has_folder(path) { Ok(folder) } else { Err(missing()) };
+        };
         let content = &state.files[file];
         Ok(Identity {
             kind: Kind::File,
@@ -120,8 +138,26 @@ impl Vfs for MemFs {
         self.remove(from)
     }
 
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        if state.seen.contains_key(path) || state.has_folder(path) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        if path.parent().is_none_or(|parent| !state.has_folder(parent)) {
+            return Err(missing());
+        }
+        state.folders.insert(path.to_owned());
+        Ok(())
+    }
+
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         let mut state = self.state();
+        if !state.has_folder(folder) {
+            return Err(missing());
+        }
+        let below: Vec<_> =
+            state.folders.iter().filter(|path| path.parent() == Some(folder)).cloned().collect();
+        state.durable_folders.extend(below);
         let inside = |path: &PathBuf| path.parent() == Some(folder);
         state.durable.retain(|path, _| !inside(path));
         let seen: Vec<_> =

@@ -47,6 +47,10 @@ pub trait Vfs: Send + Sync {
     /// Move a file to another name of its folder. Fails with [`io::ErrorKind::AlreadyExists`] when that is taken.
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Make a folder that its owner alone may enter, in one that is there. Fails with [`io::ErrorKind::AlreadyExists`] when
+    /// the name is taken.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
     /// Make the names of a folder outlive a loss of power.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 

@@ -44,6 +44,10 @@ impl Vfs for OsFs {
         platform::rename_new(from, to)
     }
 
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        platform::make_folder(path)
+    }
+
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         platform::sync_folder(folder)
     }

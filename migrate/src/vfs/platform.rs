@@ -32,6 +32,11 @@ pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     system::rename_new(from, to)
 }
 
+/// Make a folder in one that is there, for nobody but the owner. On Windows that folder decides.
+pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+    system::make_folder(path)
+}
+
 /// Make the names in a folder durable. Nothing to do on Windows, where [`link`] sees to it.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     system::sync_folder(path)
@@ -50,7 +55,7 @@ fn kind(file: std::fs::FileType) -> Kind {
 mod system {
     use std::fs::{self, File, OpenOptions};
     use std::io;
-    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
     use std::path::Path;
 
     use super::{Identity, kind};
@@ -87,6 +92,10 @@ mod system {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(path)
+    }
+
     pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
@@ -97,7 +106,7 @@ mod system {
     #![expect(unsafe_code, reason = "the standard library has no file index and only a replacing move")]
 
     use std::ffi::c_void;
-    use std::fs::{File, OpenOptions};
+    use std::fs::{self, File, OpenOptions};
     use std::io;
     use std::os::windows::ffi::OsStrExt;
     use std::os::windows::fs::OpenOptionsExt;
@@ -159,6 +168,10 @@ mod system {
 
     pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         link(from, to)
+    }
+
+    pub(super) fn make_folder(path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "fails on other systems")]

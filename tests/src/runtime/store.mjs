@@ -3,6 +3,7 @@
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { createInterface } from 'node:readline'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import threads from 'node:worker_threads'
@@ -23,6 +24,7 @@ async function serve(ctx) {
   const packages = {
     jsonl: await load('dsh-session-persistence-jsonl'),
     session: await load('dsh-session'),
+    catalog: (await load('dsh-session-format-catalog')).sessionFormatCatalog,
     projections: await load('dsh-session-format-catalog/message-projections'),
   }
   placeVerifierOnDisk()
@@ -49,12 +51,49 @@ async function ask(ctx, packages, { op, root, compression, id }) {
       return { migrated: true }
     }
     const { events, meta, inheritedEventCount } = await store.requireStoredLog(session)
+    if (op === 'forks') return { forks: forks(ctx, packages, { events, meta, inheritedEventCount }) }
+    if (op === 'resumes') return { resumes: resumes(packages, { events, meta, inheritedEventCount }) }
     const restored = packages.session.Session.fromRestore(meta.id, [...events], meta, inheritedEventCount, 'detached',
       packages.projections.currentSessionMessageProjections)
     return { messages: restored.deriveMessages() }
   } finally {
     await fiber.dispose()
   }
+}
+
+// The session forked behind each of its events, by the runtime's own operation: the header, the number of copied events, the
+// rows that are added to them, and the digest of all rows.
+function forks(ctx, { session: { SessionStore }, catalog }, { events, meta, inheritedEventCount }) {
+  const store = new SessionStore(ctx.isolate?.('sessions') ?? ctx)
+  const source = store.prepare(meta.id, { seed: [...events], meta, inheritedEventCount, eventState: 'detached' })
+  store.enter(source)
+  return events.map(({ seq }) => {
+    const fork = store.fork(meta.id, seq, `fork-${seq}`)
+    const rows = fork.snapshotEvents().map(event => JSON.stringify(catalog.encodeCurrentEvent(event)) + '\n')
+    const cut = fork.inheritedEventCount
+    // The store of logs adds what a session leaves out of its header.
+    const header = catalog.encodeCurrentHeader({ delegationDepth: 0, ...fork.header }, cut)
+    return { header, cut, own: rows.slice(cut), sha256: digest(rows) }
+  })
+}
+
+// What the runtime appends to each beginning of a log when it opens it again. Beginnings that no session opens on are null.
+function resumes({ session: { Session, interruptedTurnClosers }, projections, catalog }, { events, meta, inheritedEventCount }) {
+  return [...events, undefined].map((_, length) => {
+    const stored = events.slice(0, length)
+    const closed = [...stored, ...interruptedTurnClosers(stored)]
+    try {
+      const restored = Session.fromRestore(meta.id, closed, meta, inheritedEventCount, 'detached',
+        projections.currentSessionMessageProjections)
+      return restored.snapshotEvents().slice(length).map(event => JSON.stringify(catalog.encodeCurrentEvent(event)))
+    } catch { return null }
+  })
+}
+
+function digest(rows) {
+  const hash = createHash('sha256')
+  rows.forEach(row => hash.update(row))
+  return hash.digest('hex')
 }
 
 // A log is checked in a worker thread before it is published, and a worker thread cannot see the files that are packed

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use dshlog_codec::{Event, Header};
+use dshlog_codec::{Event, Header, Millis};
+use dshlog_replay::{NewEvent, Resume, Resumed};
 
 use super::filter::Filter;
 use super::{Lenient, tell_end};
@@ -13,6 +14,7 @@ use crate::exit::{Failure, Outcome};
 use crate::render::page::{Line, Page};
 use crate::render::style::Role;
 use crate::render::text::clip;
+use crate::render::transcript::RECOVERED;
 use crate::render::units;
 use crate::source::Log;
 
@@ -24,13 +26,18 @@ pub(super) fn run(
     format: Format,
     filter: Filter,
 ) -> Result<Outcome, Failure> {
+    let mut resume = Resume::new();
     if !args.lenient {
         let mut probe = filter.clone();
-        let mut checked = log.check(|event| _ = probe.see(event))?;
+        let mut checked = log.check(|event| {
+            resume.see(event);
+            probe.see(event);
+        })?;
         checked.storage()?;
         probe.check(checked.end().events)?;
         tell_end(ctx, log, &checked);
     }
+    let resumed = args.recovered.then(|| resume.finish(Millis(ctx.now())));
     let mut printer = Printer::new(ctx, format, filter);
     if format == Format::Text {
         ctx.page();
@@ -49,6 +56,9 @@ pub(super) fn run(
     })?;
     if !has_header && (args.lenient || walked.damage.is_none()) {
         printer.header(out, &log.header, args.as_stored)?;
+    }
+    if let Some(resumed) = &resumed {
+        printer.recovered(out, resumed)?;
     }
     if args.lenient {
         lenient.tell(ctx, log, &walked);
@@ -121,6 +131,21 @@ impl Printer {
         let data = clip(&raw[..end], room).into_owned();
         Page::new(out, self.width, self.color, false)
             .line(line.with(Role::Plain, "  ").with(Role::Plain, &data))?;
+        Ok(())
+    }
+
+    /// What a resume would append.
+    fn recovered(&mut self, out: &mut dyn Write, resumed: &Resumed) -> Result<(), Failure> {
+        // Programs know these events by their seqs; people are told.
+        let mut is_told = self.format != Format::Text;
+        for event in resumed.events().map(NewEvent::event) {
+            if !is_told && self.filter.clone().see(&event) {
+                let line = Line::of(Role::Warn, RECOVERED);
+                Page::new(out, self.width, self.color, false).rule(line, Line::default())?;
+                is_told = true;
+            }
+            self.event(out, &event)?;
+        }
         Ok(())
     }
 

@@ -3,9 +3,9 @@
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-use dshlog_codec::Seq;
 use dshlog_codec::json::Doc;
-use dshlog_replay::{History, HistoryError, Node};
+use dshlog_codec::{Millis, Seq};
+use dshlog_replay::{History, HistoryError, Node, Resume};
 
 use super::filter::Filter;
 use super::{Lenient, View, tell_end};
@@ -32,6 +32,7 @@ pub(super) fn run(
         ));
     }
     let mut history = History::new();
+    let mut resume = Resume::new();
     let mut fault: Option<HistoryError> = None;
     let mut events = 0;
     let mut see = |event: &dshlog_codec::Event<'_>| {
@@ -49,11 +50,24 @@ pub(super) fn run(
         });
         lenient.tell(ctx, log, &walked);
     } else {
-        let mut checked = log.check(see)?;
+        let mut checked = log.check(|event| {
+            resume.see(event);
+            see(event);
+        })?;
         checked.session()?;
         tell_end(ctx, log, &checked);
     }
     filter.check(events)?;
+    let stored = args.recovered.then_some(events);
+    if let Some(stored) = stored {
+        let resumed = resume.finish(Millis(ctx.now()));
+        for event in resumed.events() {
+            fault = fault.or_else(|| history.see(&event.event()).err());
+        }
+        if !resumed.closers.is_empty() {
+            ctx.note(format!("seqs from {stored} on are not in the log; a resume by dsh would append them"));
+        }
+    }
     if let Some(fault) = fault {
         return Err(Failure::refused(format!("no history: {fault}")));
     }
@@ -64,16 +78,24 @@ pub(super) fn run(
             text.push(b'\n');
             ctx.out().write_all(&text)?;
         }
-        (_, Format::Json) => surface_json(ctx, args, log, &history)?,
-        _ => surface_table(ctx, &history)?,
+        (_, Format::Json) => surface_json(ctx, args, log, &history, stored)?,
+        _ => surface_table(ctx, &history, stored)?,
     }
     Ok(Outcome::Clean)
 }
 
-fn surface_json(ctx: &mut Ctx, args: &Read, log: &Log, history: &History) -> Result<(), Failure> {
+/// `stored` is the number of events of the log where the history holds others, too.
+fn surface_json(
+    ctx: &mut Ctx,
+    args: &Read,
+    log: &Log,
+    history: &History,
+    stored: Option<u64>,
+) -> Result<(), Failure> {
     let mut document = Object::new("dshlog.surface/1");
     document.path("path", log.file.path());
     document.count_or_null("at", args.at);
+    document.count_or_null("recoveredFrom", stored);
     document.array("nodes", history.nodes(), |node, object| {
         object.count("seq", node.seq.0);
         object.text("type", node.kind.name());
@@ -84,13 +106,16 @@ fn surface_json(ctx: &mut Ctx, args: &Read, log: &Log, history: &History) -> Res
     Ok(document.write_line(ctx.out())?)
 }
 
-fn surface_table(ctx: &mut Ctx, history: &History) -> Result<(), Failure> {
+fn surface_table(ctx: &mut Ctx, history: &History, stored: Option<u64>) -> Result<(), Failure> {
     let mut table = Table::new(&["SEQ", "TYPE", "ID", "REPLACED"]);
     for node in history.nodes() {
         let mut replaced = spans(&node.replaced);
         if !node.offloaded_by.is_empty() {
             let gap = if replaced.is_empty() { "" } else { "; " };
             replaced = format!("{replaced}{gap}images offloaded by {}", spans(&node.offloaded_by));
+        }
+        if stored.is_some_and(|stored| node.seq.0 >= stored) {
+            "(not in the log)".clone_into(&mut replaced);
         }
         table.row(vec![
             Cell::right(Role::Dim, node.seq.to_string()),

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use dshlog_codec::Event;
+use dshlog_codec::{Event, Millis};
+use dshlog_replay::{NewEvent, Resume};
 
 use super::filter::Filter;
 use super::{Lenient, tell_end};
@@ -16,10 +17,12 @@ use crate::transcript::{Fold, Summary};
 /// Write the transcript.
 pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> Result<Outcome, Failure> {
     let mut head = head(log);
+    let mut resume = Resume::new();
     if !args.lenient {
         let mut summary = Summary::default();
         let mut probe = filter.clone();
         let mut checked = log.check(|event| {
+            resume.see(event);
             probe.see(event);
             if event.seq.0 <= probe.last() {
                 summary.see(event);
@@ -32,6 +35,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         head.summary = Some(summary);
     }
     let layout = layout(ctx, args);
+    let now = Millis(ctx.now());
     ctx.page();
     let mut fold = Fold::new(args.full);
     let mut lenient = Lenient::new(args, log);
@@ -52,6 +56,16 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         && let Some(error) = walked.damage.take()
     {
         return Err(error.into());
+    }
+    if args.recovered {
+        let resumed = resume.finish(now);
+        for (i, event) in resumed.events().map(NewEvent::event).enumerate() {
+            if i == 0 {
+                fold.hide(!filter.clone().see(&event));
+                fold.recover(&event);
+            }
+            step(&mut transcript, &mut fold, &mut filter, &event)?;
+        }
     }
     // What is open at the end of an excerpt is not open.
     if filter.is_only_at() {
