@@ -511,14 +511,16 @@ fn retries_settings_and_plans() {
     assert_eq!(shown, format!(r#"{{"lastUsed":{used},"next":{{"provider":"p","model":"n"}}}}"#));
 }
 
-/// P-30, P-31 and B-3.
+/// P-31 and B-3.
 #[test]
-fn catalogs_begin_at_the_cut_and_descriptors_follow_the_last() {
+fn catalogs_begin_at_the_cut() {
     let entry = |id: &str, more: &str| {
         format!(r#"{{"version":0,"childId":"{id}","childCreatedAt":3,"mode":"one-shot"{more}}}"#)
     };
     let (a, b) = (entry("a", ""), entry("b", r#","label":"L""#));
-    let row = |data| ("subagent/catalog", 0, data);
+    fn row(data: &str) -> Row<'_> {
+        ("subagent/catalog", 0, data)
+    }
     let header = header("");
     let start = Start { header: &header, cut: 1 };
     let catalog = fold_from("subagentCatalog", &start, &[row("null"), row(&b)]);
@@ -541,10 +543,16 @@ fn catalogs_begin_at_the_cut_and_descriptors_follow_the_last() {
     assert_eq!(length(&["head", "previous", "values"]), Some(64));
     assert_eq!(length(&["head", "previous", "previous", "values"]), Some(64));
     assert_eq!(length(&["head", "previous", "previous", "previous"]), None);
+}
 
+/// P-30.
+#[test]
+fn descriptors_follow_the_last() {
     let good =
         r#"{"version":3,"mode":"continuable","provider":"fork","label":"L","toolFilter":{"deny":["x"]}}"#;
-    let row = |data| ("subagent/descriptor", 0, data);
+    fn row(data: &str) -> Row<'_> {
+        ("subagent/descriptor", 0, data)
+    }
     check("subagent", &[row(good)], r#"{"identity":{"mode":"continuable","label":"L","seq":0}}"#);
     for bad in [
         good.replace(":3", ":2"),

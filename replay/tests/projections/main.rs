@@ -3,6 +3,8 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
 
+mod made;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -12,6 +14,7 @@ use dshlog_codec::{Event, Header, Place};
 use dshlog_replay::projection::{DEFINITIONS, Definition, Origin, Projections, Start};
 use dshlog_tests::model::Corpora;
 use dshlog_tests::runtime::{Job, Runtime};
+use made::Made;
 
 /// What the runtime has and we do not: what needs its estimates of tokens or its configuration, or is for its own use.
 const LEFT_OUT: [&str; 3] = ["contextPressure", "contextBreakdown", "userQuestions"];
@@ -34,6 +37,21 @@ fn real_logs_have_the_official_states() {
         }
     }
     assert!(jobs.len() > 80, "{} logs", jobs.len());
+    compare(&runtime, &jobs);
+}
+
+/// Logs that are full of what real ones seldom hold.
+#[test]
+fn made_up_logs_have_the_official_states() {
+    let Some(runtime) = Runtime::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut jobs = Vec::new();
+    for seed in 1..=1500 {
+        let made = Made::new(seed);
+        let file = folder.path().join(format!("{seed}.jsonl"));
+        std::fs::write(&file, made.text()).unwrap();
+        jobs.push(Job { file, cut: made.cut, points: points(made.events()) });
+    }
     compare(&runtime, &jobs);
 }
 
