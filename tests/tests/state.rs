@@ -15,12 +15,12 @@ fn forms() {
         ("v4-multi-turn", "tokenUsage,sessionStats,turnOutline,turnBoundary,titleInput,modelSelection"),
         ("v4-plan-mode", "plan"),
         ("v4-subagent", "subagentCatalog,workingDirectory"),
+        ("v4-wire-subagent-fork", "subagent,subagentTiming,inbox,llmRetry"),
         ("v4-todo", "todos"),
         ("v4-tool-error", "toolCalls"),
-        ("v0-0.1.0rc6-jobs", "jobs"),
+        ("v4-raw-jsonl", "jobs"),
     ] {
-        let session = if case == "v4-subagent" { "latest~1" } else { "latest" };
-        assert_snapshot!(format!("state-{case}"), place(&[case]).told(&["read", session, "--state", names]));
+        assert_snapshot!(format!("state-{case}"), place(&[case]).told(&["read", "latest", "--state", names]));
     }
     // Nothing in any of them.
     let names =
@@ -138,8 +138,11 @@ fn a_compaction_without_an_end_is_said_plainly() {
 #[test]
 fn transcripts_mark_what_the_model_no_longer_sees() {
     let place = place(&["v4-compact"]);
-    assert_snapshot!("marks", place.told(&["read", "latest", "--seqs"]));
+    assert_snapshot!("marks", place.told(&["read", "latest", "--seqs", "--turn", "4"]));
     assert_snapshot!("marks-narrow", place.told(&["read", "latest", "--width", "50", "--turn", "4"]));
+    let automatic = crate::place(&["v4-wire-compact-auto"]);
+    assert_snapshot!("marks-auto", automatic.told(&["read", "latest"]));
+    assert_snapshot!("marks-full", automatic.told(&["read", "latest", "--seq", "..17", "--full"]));
     let mark = |args: &[&str]| place.told(&[&["read", "latest"][..], args].concat()).contains('┊');
     assert!(!mark(&["--at", "55"]), "nothing is compacted yet");
     assert!(mark(&["--at", "60"]));
@@ -147,5 +150,16 @@ fn transcripts_mark_what_the_model_no_longer_sees() {
     assert!(mark(&["--seq", "0..20"]));
     assert!(!mark(&["--seq", "0..20", "--at", "20"]));
     assert!(!mark(&["--lenient"]), "what comes later is not known");
-    assert_snapshot!("marks-pruned", crate::place(&["v0-0.1.0rc7-pruner"]).told(&["read", "latest"]));
+    let pruned = crate::place(&["v0-0.1.0rc7-pruner"]);
+    assert_snapshot!("marks-pruned", pruned.told(&["read", "latest"]));
+    // Between the prune and the compaction.
+    assert_snapshot!(
+        "marks-pruned-only",
+        ["", "--surface"]
+            .map(|view| {
+                let args = ["read", "latest", "--at", "31", view];
+                pruned.told(&args[..args.len() - usize::from(view.is_empty())])
+            })
+            .concat()
+    );
 }

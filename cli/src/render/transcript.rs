@@ -284,11 +284,13 @@ impl<'w> Transcript<'w> {
     }
 
     fn context(&mut self, items: &[Item]) -> io::Result<()> {
-        let start = self.gutter();
         if !self.layout.full {
-            let words = items.iter().map(|item| match (&item.name, &item.detail) {
-                (name, detail) if detail.is_empty() => name.clone(),
-                (name, detail) => format!("{name} {detail}"),
+            let start = self.gutter();
+            let marked = !self.unseen;
+            let words = items.iter().map(|item| {
+                let mark = if marked && item.unseen { UNSEEN } else { "" };
+                let gap = if item.detail.is_empty() { "" } else { " " };
+                format!("{mark}{}{gap}{}", item.name, item.detail)
             });
             // Rows break between items, not within.
             let room = self.page.width().saturating_sub(self.label + 2);
@@ -311,7 +313,10 @@ impl<'w> Transcript<'w> {
                 Fold::Whole,
             );
         }
+        let whole = self.unseen;
         for item in items {
+            self.unseen = whole || item.unseen;
+            let start = self.gutter();
             let line = start.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
             self.page.line(line)?;
             if let Some(text) = item.text.as_deref().filter(|text| !text.is_empty()) {

@@ -232,7 +232,7 @@ impl Fold {
         if !self.hidden {
             let text = text.filter(|_| self.full);
             let unseen = event.surface_op().map(|_| self.is_unseen(event.seq));
-            let item = Item { name: name.to_owned(), detail, text };
+            let item = Item { name: name.to_owned(), detail, text, unseen: unseen == Some(true) };
             self.context.push(Told { seq: event.seq.0, time: event.time.0, item, unseen });
         }
     }

@@ -92,6 +92,8 @@ pub(crate) struct Item {
     pub(crate) detail: String,
     /// The text itself; only kept for unfolded transcripts.
     pub(crate) text: Option<String>,
+    /// It was a message, and the model sees it no longer.
+    pub(crate) unseen: bool,
 }
 
 /// How something went.

@@ -67,18 +67,22 @@ impl Fold for Goals {
     fn state(&self) -> Tree<'static> {
         let seen = self.seen.iter().map(|id| Kept::string(id).tree()).collect();
         object([
-            ("current", self.current.as_ref().map_or_else(null, Current::tree)),
+            ("current", self.current_tree(false)),
             ("seenGoalIds", Tree::Array(seen)),
             ("failure", or_null(self.failure.as_ref())),
         ])
     }
 
     fn view(&self) -> Option<Tree<'static>> {
-        Some(self.current.as_ref().map_or_else(null, Current::tree))
+        Some(self.current_tree(true))
     }
 }
 
 impl Goals {
+    fn current_tree(&self, shown: bool) -> Tree<'static> {
+        self.current.as_ref().map_or_else(null, |current| current.tree(shown))
+    }
+
     fn apply(&mut self, change: Change) -> Result<(), String> {
         match change {
             Change::Clear { id, revision, at } => {
@@ -176,9 +180,9 @@ impl Current {
         if fits { Ok(()) } else { Err(format!("goal {operation} has an invalid phase transition{more}")) }
     }
 
-    fn tree(&self) -> Tree<'static> {
+    fn tree(&self, shown: bool) -> Tree<'static> {
         object([
-            ("goal", self.goal.tree()),
+            ("goal", self.goal.tree(shown)),
             ("roundsStarted", Tree::integer(self.rounds)),
             ("createdAt", Tree::integer(self.created)),
             ("updatedAt", Tree::integer(self.updated)),

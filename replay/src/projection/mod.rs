@@ -95,42 +95,33 @@ impl Definition {
 /// Every projection there is, by name.
 pub static DEFINITIONS: [Definition; 24] = [
     Definition::dsh("agentPreset", 1, "the preset that the agent is made of", settings::agent_preset),
-    Definition::ours(
-        "approvals",
-        "what the user was asked to allow, what was decided, what is open",
-        ours::approvals,
-    ),
-    Definition::dsh("goal", 6, "the goal that the session works towards, and its rounds", goal::goal),
+    Definition::ours("approvals", "what was asked to be allowed, and what was decided", ours::approvals),
+    Definition::dsh("goal", 6, "the goal of the session, and its rounds", goal::goal),
     Definition::dsh("inbox", 1, "messages that wait for the next turn or step", inbox::inbox),
     Definition::ours("jobs", "background jobs, running and settled", ours::jobs),
     Definition::dsh("llmRetry", 1, "retries of the open step, by provider and policy", usage::llm_retry),
     Definition::dsh(
         "modelSelection",
         2,
-        "the model that was used last, and the one that comes next",
+        "the model used last, and the one that comes next",
         settings::model_selection,
     ),
     Definition::dsh("permissions", 2, "preset, sandbox mode and approval policy", settings::permissions),
-    Definition::dsh("plan", 3, "plan mode, and whether a change of it is on its way", settings::plan),
+    Definition::dsh("plan", 3, "plan mode, and whether it is about to change", settings::plan),
     Definition::dsh("sandboxMode", 1, "the sandbox mode", settings::sandbox_mode),
     Definition::dsh(
         "sessionListMetadata",
         1,
-        "whether there was a turn, and when the user last spoke",
+        "whether there was a turn; when the user last spoke",
         turns::list_metadata,
     ),
     Definition::dsh(
         "sessionStats",
         1,
-        "turns and steps; times of model, tools and first tokens",
+        "turns, steps, times of model, tools, first tokens",
         usage::session_stats,
     ),
-    Definition::dsh(
-        "subagent",
-        2,
-        "what this session is to its parent, when that delegated to it",
-        subagents::identity,
-    ),
+    Definition::dsh("subagent", 2, "what a session is that another one delegated to", subagents::identity),
     Definition::dsh("subagentCatalog", 6, "the sessions that this one delegated to", subagents::catalog),
     Definition::dsh(
         "subagentModelSelectionPolicy",
@@ -143,19 +134,14 @@ pub static DEFINITIONS: [Definition; 24] = [
     Definition::dsh("titleInput", 3, "what the user said that a title can be made of", titles::title_input),
     Definition::dsh("todos", 2, "the list of things to do in this turn", settings::todos),
     Definition::dsh("tokenUsage", 2, "tokens read and written, as dsh adds them up", usage::token_usage),
-    Definition::ours("toolCalls", "every tool call: when, how long, and how it went", ours::tool_calls),
+    Definition::ours("toolCalls", "every tool call: when, how long, how it went", ours::tool_calls),
     Definition::dsh(
         "turnBoundary",
         2,
-        "the open turn, the last step, the number of the last turn",
+        "the open turn, the last step, the last turn's number",
         turns::boundary,
     ),
-    Definition::dsh(
-        "turnOutline",
-        2,
-        "each turn: how it began and what came of it, in a few words",
-        turns::outline,
-    ),
+    Definition::dsh("turnOutline", 2, "each turn: its prompt and response in a few words", turns::outline),
     Definition::dsh("workingDirectory", 1, "the directory that tools work in", settings::working_directory),
 ];
 

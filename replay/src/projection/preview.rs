@@ -77,7 +77,8 @@ mod tests {
         for (texts, expected) in [
             (vec!["a b"], "a b"),
             (vec![" a\\t\\n b "], "a b"),
-            (vec!["ab", "cd"], "ab cd"),
+            (vec!["ab", "c"], "ab c"),
+            (vec!["ab", "cd"], "ab c…"),
             (vec!["abcd"], "abcd"),
             (vec!["abcde"], "abcd…"),
             (vec!["abc de"], "abc…"),

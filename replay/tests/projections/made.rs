@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 /// Numbers out of a seed.
-pub struct Dice(u64);
+pub(crate) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
@@ -31,7 +31,7 @@ impl Dice {
 }
 
 /// A log on its way.
-pub struct Made {
+pub(crate) struct Made {
     dice: Dice,
     text: String,
     seq: u64,
@@ -40,7 +40,7 @@ pub struct Made {
     goal: Option<(u64, &'static str, u64, u64)>,
     goals: u64,
     /// How many events are inherited.
-    pub cut: u64,
+    pub(crate) cut: u64,
 }
 
 const TEXTS: [&str; 16] = [
@@ -64,7 +64,7 @@ const TEXTS: [&str; 16] = [
 
 impl Made {
     /// A log of some turns.
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut made = Made {
             dice: Dice::new(seed),
             text: String::new(),
@@ -89,12 +89,12 @@ impl Made {
     }
 
     /// Header and events, one a line.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// How many events there are.
-    pub fn events(&self) -> u64 {
+    pub(crate) fn events(&self) -> u64 {
         self.seq
     }
 

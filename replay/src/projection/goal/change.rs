@@ -1,6 +1,6 @@
 //! The payload of a change, and the source of a message that begins a round.
 
-use dshlog_codec::json::{Js, JsString, SAFE_INTEGER, Tree, ordered_members};
+use dshlog_codec::json::{Fields, Js, JsString, SAFE_INTEGER, Tree, ordered_members};
 
 use super::super::preview::is_blank;
 use super::super::value::{Kept, object};
@@ -116,19 +116,23 @@ impl Goal {
         Ok(Goal { id, revision, objective, phase, max_rounds, blocked })
     }
 
-    pub(super) fn tree(&self) -> Tree<'static> {
-        let mut tree = object([
-            ("id", Kept::string(&self.id).tree()),
-            ("revision", Tree::integer(self.revision)),
-            ("objective", Kept::string(&self.objective).tree()),
-            ("phase", Tree::string(self.phase.name())),
-            ("maxGoalRounds", Tree::integer(self.max_rounds)),
-        ]);
-        if let (Some((code, message)), Some(fields)) = (&self.blocked, tree.open()) {
-            let reason = [("code", Kept::string(code).tree()), ("message", Kept::string(message).tree())];
-            fields.set("blockedReason", object(reason));
+    /// As it is stored, or as clients are shown it, with the reason at another place.
+    pub(super) fn tree(&self, shown: bool) -> Tree<'static> {
+        let mut goal = Fields::new()
+            .with("id", Kept::string(&self.id).tree())
+            .with("revision", Tree::integer(self.revision))
+            .with("objective", Kept::string(&self.objective).tree())
+            .with("phase", Tree::string(self.phase.name()));
+        let rounds = Tree::integer(self.max_rounds);
+        if !shown {
+            goal.set("maxGoalRounds", rounds.clone());
         }
-        tree
+        if let Some((code, message)) = &self.blocked {
+            let reason = [("code", Kept::string(code).tree()), ("message", Kept::string(message).tree())];
+            goal.set("blockedReason", object(reason));
+        }
+        goal.set("maxGoalRounds", rounds);
+        goal.into()
     }
 }
 
