@@ -1,126 +1,87 @@
-//! The message history: what of a log the model is sent (`docs/spec/surface.md`, sections 2 to 4).
-//!
-//! The surface is an ordered list of nodes, each the seq of an event. An event is appended to it, or replaces a stretch
-//! of it; `image/offload` marks images in messages that stay. The history is the messages of the nodes, in order.
+//! The message history: what of a log the model is sent (`docs/spec/surface.md`, sections 2 to 4). It is the messages of
+//! the nodes of the [`Surface`], in order.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use dshlog_codec::check::{EventType, NodeOrder};
+use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Doc, Js, JsonError, print, print_str};
 use dshlog_codec::{Event, Seq};
 
-/// One entry of the surface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// The event that put it there.
-    pub seq: Seq,
-    /// Its type, one of the five of the surface.
-    pub kind: EventType,
-    /// The nodes that it took off the surface, in their order; empty for an appended one.
-    pub replaced: Vec<Seq>,
-    /// Events that marked images of it as offloaded.
-    pub offloaded_by: Vec<Seq>,
-    /// The message as JSON, as JavaScript prints it; nothing when the node gives no message (an emptied one).
-    pub message: Option<Box<str>>,
-}
+use crate::surface::{Change, HistoryError, Node, Surface, is_emptied, message};
 
-/// A log whose surface does not fold. A log that passed `dshlog_codec::check` never gives one.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HistoryError {
-    /// A surface event without a message, or with a malformed `surfaceOp`.
-    #[error("event {seq} is no well-formed surface event")]
-    Malformed {
-        /// The event.
-        seq: Seq,
-    },
-    /// A replacement names a node that is not on the surface, or a reversed stretch.
-    #[error("event {seq} replaces {start}..{end}, which is no stretch of the surface")]
-    NotOnSurface {
-        /// The event.
-        seq: Seq,
-        /// First replaced node.
-        start: u64,
-        /// Last replaced node.
-        end: u64,
-    },
-    /// An offload names an image that is not there.
-    #[error("event {seq} offloads an image that is not there")]
-    NoSuchImage {
-        /// The event.
-        seq: Seq,
-    },
-    /// A message that does not read back.
-    #[error("a message does not read back")]
-    Unreadable(#[from] JsonError),
-}
-
-/// The surface and its messages, folded event by event. Holds the messages that are on the surface, nothing else.
+/// The surface and its messages, folded event by event. Holds the messages that are on the surface, and no other.
 #[derive(Debug, Default)]
 pub struct History {
-    order: NodeOrder,
-    /// The nodes that are on the surface.
-    nodes: HashMap<u64, Node>,
+    surface: Surface,
+    messages: HashMap<Seq, Message>,
+}
+
+/// A message that is on the surface.
+#[derive(Debug)]
+struct Message {
+    text: Box<str>,
+    /// The same with its offloaded images marked. Made when it is asked for: a node may be marked many times.
+    marked: OnceCell<Box<str>>,
 }
 
 impl History {
-    /// The empty surface.
+    /// The empty history.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Fold the next event. Unknown and log-only events change nothing.
     pub fn see(&mut self, event: &Event<'_>) -> Result<(), HistoryError> {
-        if event.is("image/offload") {
-            return self.offload(event);
+        match self.surface.see(event)? {
+            Change::None => {}
+            Change::Node => {
+                let Some(node) = self.surface.node(event.seq) else { return Ok(()) };
+                for gone in &node.replaced {
+                    self.messages.remove(gone);
+                }
+                if let Some(text) = printed_message(event, node.kind) {
+                    self.messages.insert(event.seq, Message { text, marked: OnceCell::new() });
+                }
+            }
+            Change::Offload(nodes) => {
+                for seq in nodes {
+                    if let Some(message) = self.messages.get_mut(&seq) {
+                        message.marked.take();
+                    }
+                }
+            }
         }
-        let Some(kind) = EventType::of(event.kind).filter(|kind| kind.is_surface()) else { return Ok(()) };
-        let malformed = HistoryError::Malformed { seq: event.seq };
-        let op = event.surface_op().ok_or(malformed)?;
-        let message = message(event, kind)?;
-        let mut node = Node { seq: event.seq, kind, replaced: Vec::new(), offloaded_by: Vec::new(), message };
-        if op.is("append") {
-            self.order.push(event.seq.0);
-            self.nodes.insert(event.seq.0, node);
-            return Ok(());
-        }
-        let end_of = |name| op.get(name).and_then(Js::as_count);
-        let (Some(start), Some(end)) = (end_of("startSeq"), end_of("endSeq")) else {
-            return Err(HistoryError::Malformed { seq: event.seq });
-        };
-        let replaced = self.order.replace(start, end, event.seq.0);
-        let replaced = replaced.map_err(|_| HistoryError::NotOnSurface { seq: event.seq, start, end })?;
-        for seq in &replaced {
-            self.nodes.remove(seq);
-        }
-        node.replaced = replaced.into_iter().map(Seq).collect();
-        self.nodes.insert(event.seq.0, node);
         Ok(())
     }
 
-    fn offload(&mut self, event: &Event<'_>) -> Result<(), HistoryError> {
-        let missing = || HistoryError::NoSuchImage { seq: event.seq };
-        let targets = event.member("targets").ok_or_else(missing)?;
-        for target in targets.elements() {
-            let seq = target.get("seq").and_then(Js::as_count).ok_or_else(missing)?;
-            let indexes = target.get("imageIndexes").ok_or_else(missing)?;
-            let indexes: Vec<u64> = indexes.elements().filter_map(Js::as_count).collect();
-            let node = self.nodes.get_mut(&seq).ok_or_else(missing)?;
-            let message = node.message.as_deref().ok_or_else(missing)?;
-            node.message = Some(mark_offloaded(message, &indexes)?.into());
-            node.offloaded_by.push(event.seq);
-        }
-        Ok(())
+    /// The surface that it is derived from.
+    pub fn surface(&self) -> &Surface {
+        &self.surface
     }
 
     /// The nodes, in the order in which the model sees them.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {
-        self.order.iter().filter_map(|seq| self.nodes.get(&seq))
+        self.surface.nodes()
+    }
+
+    /// The message of a node as JSON, as JavaScript prints it; nothing when the node gives none (an emptied one).
+    pub fn message(&self, node: &Node) -> Option<&str> {
+        let message = self.messages.get(&node.seq)?;
+        if node.offloads.is_empty() {
+            return Some(&message.text);
+        }
+        Some(message.marked.get_or_init(|| {
+            let images: Vec<u64> =
+                node.offloads.iter().flat_map(|offload| &offload.images).copied().collect();
+            // What was printed here reads back.
+            mark_offloaded(&message.text, &images).map_or_else(|_| message.text.clone(), Box::from)
+        }))
     }
 
     /// The messages, each as JSON text.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
-        self.nodes().filter_map(|node| node.message.as_deref())
+        self.nodes().filter_map(|node| self.message(node))
     }
 
     /// Append the messages as one compact JSON array.
@@ -136,25 +97,13 @@ impl History {
     }
 }
 
-/// The message that an event gives, printed.
-fn message(event: &Event<'_>, kind: EventType) -> Result<Option<Box<str>>, HistoryError> {
-    let malformed = || HistoryError::Malformed { seq: event.seq };
-    let message = match kind {
-        EventType::UserMessage => event.data,
-        _ => event.member("message"),
-    };
-    let message = message.filter(|message| message.is_object()).ok_or_else(malformed)?;
-    let emptied = match kind {
-        // These stay in the history even when there is nothing in them.
-        EventType::UserMessage | EventType::ToolResult => false,
-        _ => message.get("content").is_none_or(|content| content.elements().next().is_none()),
-    };
-    if emptied {
-        return Ok(None);
-    }
+/// The message that an event gives; nothing when it gives none.
+fn printed_message(event: &Event<'_>, kind: EventType) -> Option<Box<str>> {
+    let message = message(event, kind).filter(|message| !is_emptied(*message, kind))?;
     let mut text = Vec::with_capacity(message.raw().len());
     print(&mut text, message);
-    Ok(Some(String::from_utf8_lossy(&text).into()))
+    // The printer writes lone surrogates as escapes, so this is always UTF-8.
+    Some(String::from_utf8(text).unwrap_or_default().into())
 }
 
 /// The message with `offloaded: true` on the images that `indexes` names, counted over its direct image blocks.
@@ -312,6 +261,10 @@ mod tests {
             history.messages().next().unwrap(),
             r#"{"id":"u","content":[{"type":"text","text":"t"},{"type":"image","n":1,"offloaded":true},{"type":"image","n":2,"offloaded":true}]}"#
         );
-        assert_eq!(history.nodes().next().unwrap().offloaded_by, [Seq(1), Seq(2)]);
+        let offloads = &history.nodes().next().unwrap().offloads;
+        assert_eq!(
+            offloads.iter().map(|o| (o.by.0, &o.images[..])).collect::<Vec<_>>(),
+            [(1, &[1][..]), (2, &[0])]
+        );
     }
 }

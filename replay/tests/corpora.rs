@@ -52,7 +52,7 @@ fn what_leaves_the_surface_has_the_estimated_tokens_that_the_log_says() {
                 if let (Some(said), Some(seqs)) = (said, event.member("shadowedSeqs")) {
                     let seqs: Vec<u64> = seqs.elements().filter_map(Js::as_count).collect();
                     let nodes = history.nodes().filter(|node| seqs.contains(&node.seq.0));
-                    let messages = nodes.filter_map(|node| Doc::parse(node.message.as_deref()?).ok());
+                    let messages = nodes.filter_map(|node| Doc::parse(history.message(node)?).ok());
                     let estimated: u64 = messages.map(|message| message_tokens(message.root())).sum();
                     seen += 1;
                     if estimated != said {

@@ -18,9 +18,11 @@ use crate::model::skip;
 
 mod model_server;
 mod moved;
+mod projections;
 
 pub use model_server::{ModelServer, Request};
 pub use moved::{Moved, Session, encoding_of};
+pub use projections::Job;
 
 /// The store as a plugin of the runtime.
 const STORE: &str = include_str!("runtime/store.mjs");

@@ -12,6 +12,7 @@ mod ls;
 mod migrate;
 mod read;
 mod request;
+mod state;
 mod verify;
 mod wire;
 

@@ -7,9 +7,9 @@ use dshlog_codec::Generation;
 /// Show what happened in a session
 #[derive(Debug, ClapArgs)]
 #[command(
-    group = ArgGroup::new("view").args(["events", "rows", "messages", "surface", "header"]),
+    group = ArgGroup::new("view").args(["events", "rows", "messages", "surface", "state", "header"]),
     after_help = "Forms: text; with --events jsonl, text; with --rows jsonl; with --messages json; with --surface \
-                  table, json; with --header text, json. The first one is the default.\n\nExamples:\n  dshlog \
+                  table, json; with --state text, json, jsonl; with --header text, json. The first one is the default.\n\nExamples:\n  dshlog \
                   read latest --turn 3\n  dshlog read 8d178ff3 --events --type 'tool/*' --format jsonl"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
@@ -26,9 +26,12 @@ pub(crate) struct Read {
     /// Show the messages that the model would be sent next
     #[arg(long, help_heading = "Views")]
     pub(crate) messages: bool,
-    /// Show the nodes that make up the history, and what they replaced
+    /// Show the nodes that make up the history, why they are there, and what they replaced
     #[arg(long, help_heading = "Views")]
     pub(crate) surface: bool,
+    /// Show what is kept in the log under these names, such as `todos,goal`; `list` names them all
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Views")]
+    pub(crate) state: Vec<String>,
     /// Show the facts the session was created with
     #[arg(long, help_heading = "Views")]
     pub(crate) header: bool,
@@ -41,9 +44,9 @@ pub(crate) struct Read {
     /// Only events of this type, `*` and `?` allowed; may be repeated
     #[arg(long = "type", value_name = "GLOB", help_heading = "Filters")]
     pub(crate) types: Vec<String>,
-    /// Only what stood after event SEQ, as a transcript, messages or surface
-    #[arg(long, value_name = "SEQ", help_heading = "Filters")]
-    pub(crate) at: Option<u64>,
+    /// Only what stood after event SEQ, as a transcript, messages, surface or state; with `--state` several, such as `7,12`
+    #[arg(long, value_name = "SEQ", value_delimiter = ',', help_heading = "Filters")]
+    pub(crate) at: Vec<u64>,
     /// Read this stored generation of the session, 0 to 4, instead of the newest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=Generation::CURRENT.0), conflicts_with = "follow")]
     pub(crate) generation: Option<u64>,
@@ -57,7 +60,7 @@ pub(crate) struct Read {
     #[arg(long, conflicts_with_all = ["rows", "header", "at", "follow", "as_stored", "lenient"])]
     pub(crate) recovered: bool,
     /// Go on as the log grows, until interrupted
-    #[arg(long, short, conflicts_with_all = ["rows", "messages", "surface", "header", "at"])]
+    #[arg(long, short, conflicts_with_all = ["rows", "messages", "surface", "state", "header", "at"])]
     pub(crate) follow: bool,
     /// Unfold everything
     #[arg(long)]

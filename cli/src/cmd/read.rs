@@ -4,6 +4,7 @@ mod events;
 mod filter;
 mod follow;
 mod header;
+mod projections;
 mod state;
 mod transcript;
 
@@ -26,17 +27,20 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
     let filter = Filter::new(args)?;
     let view = View::of(args, ctx.asked_format());
     let format = ctx.format(view.formats()).map_err(|failure| match (view, ctx.asked_format()) {
-        (View::Transcript, Some(Format::Json)) => {
-            failure.hint("`--messages`, `--surface` and `--header` have json, `--events` has jsonl")
-        }
+        (View::Transcript, Some(Format::Json)) => failure
+            .hint("`--messages`, `--surface`, `--state` and `--header` have json, `--events` has jsonl"),
         _ => failure,
     })?;
     if !filter.is_empty() && matches!(view, View::Rows | View::Header) {
         return Err(Failure::usage("`--rows` and `--header` take no filters").hint("`--events` takes them"));
     }
+    let asked = projections::Asked::new(args)?;
+    if matches!(asked, projections::Asked::List) {
+        return projections::list(ctx, format);
+    }
     let chosen = select::session(ctx, &args.session, args.generation.map(Generation))?;
     let older = chosen.older.clone();
-    show(ctx, args, chosen, view, format, filter).map_err(|failure| offer(failure, &older))
+    show(ctx, args, chosen, view, format, filter, &asked).map_err(|failure| offer(failure, &older))
 }
 
 /// Show a log.
@@ -47,6 +51,7 @@ fn show(
     view: View,
     format: Format,
     filter: Filter,
+    asked: &projections::Asked,
 ) -> Result<Outcome, Failure> {
     if view == View::Rows {
         return rows(ctx, &chosen.path);
@@ -67,6 +72,7 @@ fn show(
     refuse_stored(args, &log, view)?;
     match view {
         View::Events => events::run(ctx, args, &log, format, filter),
+        View::State => projections::run(ctx, args, &log, asked, format, &filter),
         View::Messages | View::Surface => state::run(ctx, args, &log, view, format, &filter),
         View::Transcript | View::Rows | View::Header => transcript::run(ctx, args, &log, filter),
     }
@@ -94,6 +100,7 @@ enum View {
     Rows,
     Messages,
     Surface,
+    State,
     Header,
 }
 
@@ -104,6 +111,7 @@ impl View {
             Read { rows: true, .. } => View::Rows,
             Read { messages: true, .. } => View::Messages,
             Read { surface: true, .. } => View::Surface,
+            Read { state, .. } if !state.is_empty() => View::State,
             Read { header: true, .. } => View::Header,
             // Lines of JSON can only be events.
             _ if format == Some(Format::Jsonl) => View::Events,
@@ -119,6 +127,7 @@ impl View {
             View::Rows => &[Format::Jsonl],
             View::Messages => &[Format::Json],
             View::Surface => &[Format::Table, Format::Json],
+            View::State => &[Format::Text, Format::Json, Format::Jsonl],
             View::Header => &[Format::Text, Format::Json],
         }
     }
@@ -135,13 +144,13 @@ fn rows(ctx: &mut Ctx, path: &std::path::Path) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// A history is made of current events only.
+/// Histories and states are made of current events only.
 fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
-    if log.is_current() || !args.as_stored || !matches!(view, View::Messages | View::Surface) {
+    if log.is_current() || !args.as_stored || !matches!(view, View::Messages | View::Surface | View::State) {
         return Ok(());
     }
     let stored = log.generation();
-    Err(Failure::refused(format!("the history of a {stored} log is not derived as stored"))
+    Err(Failure::refused(format!("what a {stored} log amounts to is not derived as stored"))
         .hint("without `--as-stored` it is, of the events carried to V4"))
 }
 

@@ -17,6 +17,10 @@ use crate::transcript::{
 const LABEL: usize = 10;
 const NARROW: usize = 60;
 
+/// The mark of what the model no longer sees, and the columns from there to the end of the label.
+const UNSEEN: &str = "┊";
+const MARK: usize = 2;
+
 /// Rows of each kind of text in a folded transcript.
 const INPUT_ROWS: usize = 40;
 const THOUGHT_ROWS: usize = 3;
@@ -59,6 +63,8 @@ pub(crate) struct Head {
     pub(crate) inherited: u64,
     /// Delegated by the parent.
     pub(crate) is_subagent: bool,
+    /// Messages that the model no longer sees.
+    pub(crate) unseen: u64,
     /// What it amounts to, when that is known beforehand.
     pub(crate) summary: Option<Summary>,
 }
@@ -78,6 +84,8 @@ pub(crate) struct Transcript<'w> {
     between: bool,
     /// A seam has just been drawn; the rule of a turn goes right below it.
     at_seam: bool,
+    /// The model no longer sees what is drawn now.
+    unseen: bool,
     title: String,
 }
 
@@ -96,6 +104,7 @@ impl<'w> Transcript<'w> {
             started: false,
             between: false,
             at_seam: false,
+            unseen: false,
             title: String::new(),
         }
     }
@@ -146,6 +155,10 @@ impl<'w> Transcript<'w> {
             }
             self.aside(&words.join(" · "))?;
         }
+        if head.unseen > 0 {
+            let messages = units::count(head.unseen, "message");
+            self.aside(&format!("{UNSEEN} marks what the model no longer sees: {messages}"))?;
+        }
         Ok(())
     }
 
@@ -163,7 +176,9 @@ impl<'w> Transcript<'w> {
             self.page.blank()?;
         }
         self.page.mark(entry.seq);
+        self.unseen = entry.unseen;
         let done = self.body(entry);
+        self.unseen = false;
         self.at_seam = matches!(entry.body, Body::Seam(_));
         self.started = true;
         done
@@ -180,7 +195,7 @@ impl<'w> Transcript<'w> {
             Body::Context(items) => self.context(items),
             Body::Tool(run) => {
                 let lead = self.lead("dsh", Role::Agent)?;
-                let rest = indent(self.label);
+                let rest = self.gutter();
                 self.tool(lead, &rest, run)
             }
             Body::Note(note) => self.note(note),
@@ -236,32 +251,49 @@ impl<'w> Transcript<'w> {
     /// Text under the name of its speaker, who is named once.
     fn speak(&mut self, name: &str, role: Role, text_role: Role, text: &str, fold: Fold) -> io::Result<()> {
         let first = self.lead(name, role)?;
-        let rest = indent(self.label);
+        let rest = self.gutter();
         self.page.text(first, &rest, text_role, text, fold)
     }
 
     /// The start of a row: the speaker's name, unless it is the one who spoke last.
     fn lead(&mut self, name: &str, role: Role) -> io::Result<Line> {
         if self.speaker == name {
-            return Ok(indent(self.label));
+            return Ok(self.gutter());
         }
         name.clone_into(&mut self.speaker);
         let line = Line::of(role, name);
-        // One blank at least must stand between name and text.
-        if line.width() < self.label {
-            let pad = " ".repeat(self.label - line.width());
-            return Ok(line.with(Role::Plain, &pad));
+        // One blank at least must stand between name and text, and the mark before it.
+        let room = self.label - if self.unseen { MARK } else { 1 };
+        if line.width() <= room {
+            return Ok(self.padded(line));
         }
         self.page.line(line)?;
-        Ok(indent(self.label))
+        Ok(self.gutter())
+    }
+
+    /// What stands at the left of a row that names no speaker.
+    fn gutter(&self) -> Line {
+        self.padded(Line::default())
+    }
+
+    /// A line up to the label's end, with the mark of what the model no longer sees.
+    fn padded(&self, line: Line) -> Line {
+        let pad = self.label - line.width();
+        if self.unseen {
+            let line = line.with(Role::Plain, &" ".repeat(pad - MARK));
+            return line.with(Role::Dim, UNSEEN).with(Role::Plain, " ");
+        }
+        line.with(Role::Plain, &" ".repeat(pad))
     }
 
     fn context(&mut self, items: &[Item]) -> io::Result<()> {
-        let start = indent(self.label);
         if !self.layout.full {
-            let words = items.iter().map(|item| match (&item.name, &item.detail) {
-                (name, detail) if detail.is_empty() => name.clone(),
-                (name, detail) => format!("{name} {detail}"),
+            let start = self.gutter();
+            let marked = !self.unseen;
+            let words = items.iter().map(|item| {
+                let mark = if marked && item.unseen { UNSEEN } else { "" };
+                let gap = if item.detail.is_empty() { "" } else { " " };
+                format!("{mark}{}{gap}{}", item.name, item.detail)
             });
             // Rows break between items, not within.
             let room = self.page.width().saturating_sub(self.label + 2);
@@ -275,7 +307,7 @@ impl<'w> Transcript<'w> {
                     _ => rows.push(word),
                 }
             }
-            let rest = indent(self.label + 2);
+            let rest = self.gutter().with(Role::Plain, "  ");
             return self.page.text(
                 start.with(Role::Dim, "+ "),
                 &rest,
@@ -284,7 +316,10 @@ impl<'w> Transcript<'w> {
                 Fold::Whole,
             );
         }
+        let whole = self.unseen;
         for item in items {
+            self.unseen = whole || item.unseen;
+            let start = self.gutter();
             let line = start.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
             self.page.line(line)?;
             if let Some(text) = item.text.as_deref().filter(|text| !text.is_empty()) {
@@ -304,6 +339,10 @@ impl<'w> Transcript<'w> {
         if let Some(millis) = run.millis {
             let dot = if right.is_empty() { "" } else { " · " };
             right = right.with(Role::Dim, &format!("{dot}{}", units::duration(millis)));
+        }
+        if let Some(seq) = run.pruned {
+            let dot = if right.is_empty() { "" } else { " · " };
+            right = right.with(Role::Dim, dot).with(Role::Warn, &format!("pruned at {seq}"));
         }
         let first = lead
             .with(role, mark)
@@ -433,7 +472,7 @@ impl<'w> Transcript<'w> {
         let first = self.lead(note.label, if note.mood == Mood::Plain { Role::Dim } else { role })?;
         self.speaker.clear();
         let fold = if self.layout.full { Fold::Whole } else { Fold::Head(ASIDE_ROWS * 2) };
-        let rest = indent(self.label);
+        let rest = self.gutter();
         self.page.text(first, &rest, text_role, &note.text, fold)
     }
 
@@ -448,7 +487,7 @@ impl<'w> Transcript<'w> {
         }
         let first = self.lead("compact", Role::Warn)?;
         self.speaker.clear();
-        let rest = indent(self.label);
+        let rest = self.gutter();
         self.page.text(first, &rest, Role::Warn, &words, Fold::Whole)?;
         let bar = rest.with(Role::Dim, "│ ");
         let fold = if self.layout.full { Fold::Whole } else { Fold::Head(OUTPUT_ROWS) };

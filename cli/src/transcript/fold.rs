@@ -1,10 +1,14 @@
 //! The fold: events in, entries out.
 
-use dshlog_codec::Event;
+use std::rc::Rc;
+
+use dshlog_codec::check::EventType;
 use dshlog_codec::json::Js;
+use dshlog_codec::{Event, Seq};
+use dshlog_replay::Surface;
 
 use super::facts::{self, todos, turn_outcome};
-use super::payload::{attempt, content, count, failure, text, text_or_empty};
+use super::payload::{attempt, content, count, failure, is_replacement, source_kind, text, text_or_empty};
 use super::summary::Meter;
 use super::tool::{Pending, settle, started};
 use super::{Body, Compacted, Entry, Inner, Item, Mood, Note, Output, Said, Seam, ToolRun, TurnEnd, Who};
@@ -51,20 +55,53 @@ pub(crate) struct Fold {
     hidden: bool,
     turn: Option<Turn>,
     calls: Vec<Pending>,
-    context: Vec<(u64, i64, Item)>,
+    context: Vec<Told>,
     model: Option<[String; 3]>,
     inbox: [Vec<String>; 2],
     last_time: Option<i64>,
     last_failure: String,
     /// A failed attempt: told when it turns out not to be the end of its turn, which says the same.
     held: Option<(Entry, Option<String>)>,
+    /// The surface as it is when all is over.
+    surface: Option<Rc<Surface>>,
     out: Vec<Entry>,
+}
+
+/// Something that the model was told, on its way into an entry.
+#[derive(Debug)]
+struct Told {
+    seq: u64,
+    time: i64,
+    item: Item,
+    /// Whether the model sees it no longer; nothing for what is no message.
+    unseen: Option<bool>,
 }
 
 impl Fold {
     /// A fold from the start of a log. `full` keeps what a folded transcript does not show.
     pub(crate) fn new(full: bool) -> Self {
         Fold { full, ..Fold::default() }
+    }
+
+    /// Mark what the model no longer sees. `surface` is that of the end of the log. Gives how many messages these are.
+    pub(crate) fn mark(&mut self, surface: Rc<Surface>) -> u64 {
+        self.surface = Some(Rc::clone(&surface));
+        let from_transcript = surface.shadowed().filter(|shadowed| shadowed.appended);
+        from_transcript.filter(|shadowed| self.is_unseen(shadowed.seq)).count() as u64
+    }
+
+    /// True for a message that the model no longer sees, not even shortened.
+    fn is_unseen(&self, seq: Seq) -> bool {
+        let shadow = self.surface.as_ref().and_then(|surface| surface.shadow_of(seq));
+        shadow.is_some() && self.pruned(seq).is_none()
+    }
+
+    /// The event behind which the model sees a result with its middle cut out.
+    fn pruned(&self, seq: Seq) -> Option<u64> {
+        let surface = self.surface.as_ref()?;
+        let shadow = surface.shadow_of(seq).filter(|shadow| shadow.kind == EventType::ToolResult)?;
+        let now = surface.node(surface.stands_for(seq))?;
+        (now.kind == EventType::ToolResult).then_some(shadow.by.0)
     }
 
     /// From now on follow along, but tell nothing (or tell again).
@@ -109,6 +146,7 @@ impl Fold {
             "approval/policy" => self.setting(event, "approvals", "policy"),
             "agent/inbox/spliced" => self.inbox(event),
             "command/run" => self.command(event),
+            "compaction/start" => self.compaction_start(event),
             "compaction/summary" => self.compaction(event),
             "session/end-seed" => self.seam(event),
             "todo/write" => self.todos(event),
@@ -123,7 +161,7 @@ impl Fold {
             call.announced = true;
             let text = format!("{} {}", call.run.name, one_line(&call.run.argument));
             let note = Note { label: "running", mood: Mood::Plain, text: text.trim_end().to_owned() };
-            self.out.push(Entry { seq: call.seq, time: call.time, body: Body::Note(note) });
+            self.out.push(Entry { seq: call.seq, time: call.time, unseen: false, body: Body::Note(note) });
         }
     }
 
@@ -140,7 +178,8 @@ impl Fold {
         self.flush_context();
         self.out.extend(self.held.take().map(|(entry, _)| entry));
         let mut note = |label, text| {
-            self.out.push(Entry { seq, time, body: Body::Note(Note { label, mood: Mood::Warn, text }) });
+            let body = Body::Note(Note { label, mood: Mood::Warn, text });
+            self.out.push(Entry { seq, time, unseen: false, body });
         };
         for message in self.inbox.iter().flatten() {
             note("queued", format!("“{message}”"));
@@ -180,21 +219,26 @@ impl Fold {
             }
         }
         if !self.hidden {
-            self.out.push(Entry { seq: event.seq.0, time: event.time.0, body });
+            let unseen = self.is_unseen(event.seq);
+            self.out.push(Entry { seq: event.seq.0, time: event.time.0, unseen, body });
         }
     }
 
     fn flush_context(&mut self) {
-        let Some((seq, time, _)) = self.context.first() else { return };
-        let (seq, time) = (*seq, *time);
-        let items = self.context.drain(..).map(|(_, _, item)| item).collect();
-        self.out.push(Entry { seq, time, body: Body::Context(items) });
+        let Some(first) = self.context.first() else { return };
+        let (seq, time) = (first.seq, first.time);
+        let is = |wanted| self.context.iter().any(|told| told.unseen == Some(wanted));
+        let unseen = is(true) && !is(false);
+        let items = self.context.drain(..).map(|told| told.item).collect();
+        self.out.push(Entry { seq, time, unseen, body: Body::Context(items) });
     }
 
     fn tell_context(&mut self, event: &Event<'_>, name: &str, detail: String, text: Option<String>) {
         if !self.hidden {
             let text = text.filter(|_| self.full);
-            self.context.push((event.seq.0, event.time.0, Item { name: name.to_owned(), detail, text }));
+            let unseen = event.surface_op().map(|_| self.is_unseen(event.seq));
+            let item = Item { name: name.to_owned(), detail, text, unseen: unseen == Some(true) };
+            self.context.push(Told { seq: event.seq.0, time: event.time.0, item, unseen });
         }
     }
 
@@ -306,7 +350,7 @@ impl Fold {
         }
         self.flush_context();
         self.out.extend(self.held.take().map(|(entry, _)| entry));
-        self.held = Some((Entry { seq: event.seq.0, time: event.time.0, body }, said));
+        self.held = Some((Entry { seq: event.seq.0, time: event.time.0, unseen: false, body }, said));
     }
 
     fn settled(&mut self, event: &Event<'_>) {
@@ -358,13 +402,14 @@ impl Fold {
             turn.tools += 1;
             turn.failed += u64::from(run.mood == Mood::Bad);
         }
-        self.push_run(seq, event.time.0, run);
+        run.pruned = self.pruned(event.seq);
+        self.push_run(seq, event.time.0, run, self.is_unseen(event.seq));
     }
 
-    fn push_run(&mut self, seq: u64, time: i64, run: ToolRun) {
+    fn push_run(&mut self, seq: u64, time: i64, run: ToolRun, unseen: bool) {
         self.flush_context();
         if !self.hidden {
-            self.out.push(Entry { seq, time, body: Body::Tool(Box::new(run)) });
+            self.out.push(Entry { seq, time, unseen, body: Body::Tool(Box::new(run)) });
         }
     }
 
@@ -373,7 +418,7 @@ impl Fold {
         for call in std::mem::take(&mut self.calls) {
             let mut run = call.run;
             run.inner.extend(call.inner.into_iter().map(|(_, _, run)| Inner::Tool(run)));
-            self.push_run(call.seq, call.time, run);
+            self.push_run(call.seq, call.time, run, false);
         }
     }
 
@@ -432,7 +477,7 @@ impl Fold {
         // A preset of permissions is most often named after the mode that it sets.
         let is_pair =
             |other: &str| matches!((name, other), ("permissions", "sandbox") | ("sandbox", "permissions"));
-        if self.context.iter().any(|(_, _, item)| is_pair(&item.name) && item.detail == value) {
+        if self.context.iter().any(|told| is_pair(&told.item.name) && told.item.detail == value) {
             return;
         }
         self.tell_context(event, name, value, None);
@@ -466,6 +511,15 @@ impl Fold {
             other => Who::Harness(other.to_owned()),
         };
         self.push(event, Body::Said(Said { who, text, attached: Vec::new(), interrupted: false }));
+    }
+
+    /// Its summary tells a compaction that went well, its end one that failed.
+    fn compaction_start(&mut self, event: &Event<'_>) {
+        let surface = self.surface.as_ref();
+        if surface.is_some_and(|surface| surface.unended().any(|unended| unended.start == event.seq)) {
+            let text = "a compaction was begun here, and not ended".to_owned();
+            self.push(event, Body::Note(Note { label: "compact", mood: Mood::Warn, text }));
+        }
     }
 
     fn compaction(&mut self, event: &Event<'_>) {
@@ -529,19 +583,6 @@ impl Fold {
     }
 }
 
-/// The kind of a message source; before V4 plugins stood behind one kind (`docs/spec/events-v4.md`, 10.6).
-fn source_kind(source: Option<Js<'_>>) -> String {
-    let kind = text_or_empty(source, "kind");
-    if kind != "plugin" {
-        return kind;
-    }
-    match text_or_empty(source, "plugin").as_str() {
-        "@deepseek-ai/dsh-system-prompt" => "runtime-context".to_owned(),
-        "compact" => "compact-checkpoint".to_owned(),
-        plugin => plugin.to_owned(),
-    }
-}
-
 /// A fact inside a call. What a workflow tells of its agents becomes one line an agent.
 fn inside(call: &mut Pending, note: Note, full: bool) {
     let is_workflow = call.run.name == "workflow";
@@ -564,11 +605,6 @@ fn inside(call: &mut Pending, note: Note, full: bool) {
         _ => {}
     }
     call.add(Inner::Note(note), full);
-}
-
-/// True for events that take the place of earlier ones.
-fn is_replacement(event: &Event<'_>) -> bool {
-    event.surface_op().is_some_and(Js::is_object)
 }
 
 impl Default for Output {

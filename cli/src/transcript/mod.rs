@@ -12,6 +12,17 @@ mod tool;
 pub(crate) use fold::Fold;
 pub(crate) use summary::{Summary, Usage};
 
+/// What a message says: its text, and behind it what else is in it, each in a few words.
+pub(crate) fn said(content: Option<dshlog_codec::json::Js<'_>>) -> String {
+    let content = payload::content(content);
+    let attached = content.attached.iter().map(|attached| format!("[{attached}]"));
+    std::iter::once(content.text)
+        .filter(|text| !text.is_empty())
+        .chain(attached)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
 /// One entry of the transcript.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -19,6 +30,8 @@ pub(crate) struct Entry {
     pub(crate) seq: u64,
     /// When that was, epoch milliseconds.
     pub(crate) time: i64,
+    /// The model was told of it, and sees it no longer.
+    pub(crate) unseen: bool,
     /// What happened.
     pub(crate) body: Body,
 }
@@ -79,6 +92,8 @@ pub(crate) struct Item {
     pub(crate) detail: String,
     /// The text itself; only kept for unfolded transcripts.
     pub(crate) text: Option<String>,
+    /// It was a message, and the model sees it no longer.
+    pub(crate) unseen: bool,
 }
 
 /// How something went.
@@ -124,6 +139,8 @@ pub(crate) struct ToolRun {
     pub(crate) inner: Vec<Inner>,
     /// Inner entries that were not kept.
     pub(crate) dropped: u64,
+    /// The event behind which the model sees the result with its middle cut out.
+    pub(crate) pruned: Option<u64>,
 }
 
 /// What a tool gave.

@@ -1,5 +1,6 @@
 //! Texts out of payloads.
 
+use dshlog_codec::Event;
 use dshlog_codec::json::Js;
 
 use crate::render::units;
@@ -136,4 +137,22 @@ pub(super) fn attempt(stream: Option<Js<'_>>) -> Attempt {
         }
     }
     attempt
+}
+
+/// The kind of a message source; before V4 plugins stood behind one kind (`docs/spec/events-v4.md`, 10.6).
+pub(super) fn source_kind(source: Option<Js<'_>>) -> String {
+    let kind = text_or_empty(source, "kind");
+    if kind != "plugin" {
+        return kind;
+    }
+    match text_or_empty(source, "plugin").as_str() {
+        "@deepseek-ai/dsh-system-prompt" => "runtime-context".to_owned(),
+        "compact" => "compact-checkpoint".to_owned(),
+        plugin => plugin.to_owned(),
+    }
+}
+
+/// True for events that take the place of earlier ones.
+pub(super) fn is_replacement(event: &Event<'_>) -> bool {
+    event.surface_op().is_some_and(Js::is_object)
 }

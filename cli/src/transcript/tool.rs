@@ -68,6 +68,7 @@ pub(super) fn started(name: String, arguments: Option<Js<'_>>, full: bool) -> To
         output: Output::Text(String::new()),
         inner: Vec::new(),
         dropped: 0,
+        pruned: None,
     }
 }
 

@@ -106,7 +106,7 @@ impl<'a> Request<'a> {
             .map(|(node, message)| CallMessage {
                 seq: Some(node.seq),
                 json: message.into(),
-                key: Some((node.seq, node.offloaded_by.len())),
+                key: Some((node.seq, node.offloads.len())),
             })
             .collect()
     }

@@ -20,7 +20,8 @@ use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Doc, Js, JsString};
 use dshlog_codec::{Event, Seq};
 
-use crate::history::{History, HistoryError, Node};
+use crate::history::History;
+use crate::surface::{HistoryError, Node};
 use header::{Context, Header, HeaderMark};
 pub use position::{Position, Positions};
 use tools::{ToolHistory, ToolLedger};
@@ -142,13 +143,14 @@ impl<'a> Request<'a> {
 
     /// The nodes that give a message, with it, in the order in which the model sees them.
     pub fn messages(self) -> impl Iterator<Item = (&'a Node, &'a str)> {
-        self.of.history.nodes().filter_map(|node| Some((node, node.message.as_deref()?)))
+        let history = &self.of.history;
+        history.nodes().filter_map(|node| Some((node, history.message(node)?)))
     }
 
     /// The text of the message at the head of the surface, when that is a system prompt and not an emptied one.
     pub fn system(self) -> Option<JsString> {
         let head = self.of.history.nodes().next().filter(|head| head.kind == EventType::SystemMessage)?;
-        let doc = Doc::parse(head.message.as_deref()?).ok()?;
+        let doc = Doc::parse(self.of.history.message(head)?).ok()?;
         Some(part::joined_text(doc.root().get("content")))
     }
 }

@@ -28,7 +28,11 @@ impl Filter {
             })?,
         };
         let types = if args.types.is_empty() { None } else { Some(globs(&args.types)?) };
-        Ok(Filter { turn: args.turn, from, to, at: args.at, types, open: None, seen_turn: false })
+        if args.at.len() > 1 && args.state.is_empty() {
+            return Err(Failure::usage("`--at` takes several seqs only with `--state`"));
+        }
+        let at = args.at.iter().copied().max();
+        Ok(Filter { turn: args.turn, from, to, at, types, open: None, seen_turn: false })
     }
 
     /// True when everything is shown.
@@ -48,6 +52,11 @@ impl Filter {
     /// The last event of interest.
     pub(super) fn last(&self) -> u64 {
         self.to.min(self.at.unwrap_or(u64::MAX))
+    }
+
+    /// The event of `--at`; of several the last.
+    pub(super) fn at(&self) -> Option<u64> {
+        self.at
     }
 
     /// Take in the next event; true when it is shown.

@@ -1,9 +1,10 @@
 //! `read`: the transcript.
 
 use std::ops::ControlFlow;
+use std::rc::Rc;
 
 use dshlog_codec::{Event, Millis};
-use dshlog_replay::{NewEvent, Resume};
+use dshlog_replay::{NewEvent, Resume, Surface};
 
 use super::filter::Filter;
 use super::{Lenient, tell_end};
@@ -18,7 +19,10 @@ use crate::transcript::{Fold, Summary};
 pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> Result<Outcome, Failure> {
     let mut head = head(log);
     let mut resume = Resume::new();
+    let mut fold = Fold::new(args.full);
     if !args.lenient {
+        let mut surface = Some(Surface::new());
+        let end = filter.at().unwrap_or(u64::MAX);
         let mut summary = Summary::default();
         let mut probe = filter.clone();
         let mut checked = log.check(|event| {
@@ -27,17 +31,23 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
             if event.seq.0 <= probe.last() {
                 summary.see(event);
             }
+            if event.seq.0 <= end {
+                // Without a surface nothing is marked.
+                surface.take_if(|surface| surface.see(event).is_err());
+            }
         })?;
         checked.storage()?;
         probe.check(checked.end().events)?;
         tell_end(ctx, log, &checked);
         head.inherited = checked.end().cut;
         head.summary = Some(summary);
+        if let Some(surface) = surface {
+            head.unseen = fold.mark(Rc::new(surface));
+        }
     }
     let layout = layout(ctx, args);
     let now = Millis(ctx.now());
     ctx.page();
-    let mut fold = Fold::new(args.full);
     let mut lenient = Lenient::new(args, log);
     let mut events = 0;
     let mut transcript = Transcript::new(ctx.out(), layout);
@@ -107,6 +117,7 @@ pub(super) fn head(log: &Log) -> Head {
         parent: header.parent_session.as_ref().map(|parent| parent.to_lossy().into_owned()),
         inherited: 0,
         is_subagent: header.is_subagent,
+        unseen: 0,
         summary: None,
     }
 }
