@@ -18,11 +18,9 @@ fn page(name: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn examples() {
-    for (name, at_least) in
-        [("README.md", 6), ("docs/output.md", 10), ("docs/fork.md", 1), ("docs/state.md", 3)]
-    {
+    for (name, at_least) in pages_with_examples() {
         let mut compared = 0;
-        for block in page(name).split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        for block in page(&name).split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
             for example in format!("\n{block}").split("\n$ ").skip(1) {
                 let (line, expected) = example.split_once('\n').unwrap();
                 let place = Place::empty(PROGRAM);
@@ -38,6 +36,20 @@ fn examples() {
         }
         assert!(compared >= at_least, "only {compared} examples in {name}");
     }
+}
+
+/// Pages that show the program at work, and how many examples each has at the least.
+#[cfg(unix)]
+fn pages_with_examples() -> Vec<(String, usize)> {
+    let mut pages = vec![("README.md".to_owned(), 6), ("docs/output.md".to_owned(), 10)];
+    for entry in fs::read_dir(repository().join("docs")).unwrap() {
+        let name = format!("docs/{}", entry.unwrap().file_name().to_str().unwrap());
+        let is_page = name.ends_with(".md") && pages.iter().all(|(known, _)| *known != name);
+        if is_page && page(&name).contains("```console\n") {
+            pages.push((name, 1));
+        }
+    }
+    pages
 }
 
 /// The cases of the corpora that a command names.
