@@ -1,4 +1,5 @@
 //! `dshlog read --state`, and what `read` tells of the surface.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -140,9 +141,7 @@ fn transcripts_mark_what_the_model_no_longer_sees() {
     let place = place(&["v4-compact"]);
     assert_snapshot!("marks", place.told(&["read", "latest", "--seqs", "--turn", "4"]));
     assert_snapshot!("marks-narrow", place.told(&["read", "latest", "--width", "50", "--turn", "4"]));
-    let automatic = crate::place(&["v4-wire-compact-auto"]);
-    assert_snapshot!("marks-auto", automatic.told(&["read", "latest"]));
-    assert_snapshot!("marks-full", automatic.told(&["read", "latest", "--seq", "..17", "--full"]));
+    assert_snapshot!("marks-full", place.told(&["read", "latest", "--type", "user/message", "--full"]));
     let mark = |args: &[&str]| place.told(&[&["read", "latest"][..], args].concat()).contains('┊');
     assert!(!mark(&["--at", "55"]), "nothing is compacted yet");
     assert!(mark(&["--at", "60"]));
@@ -152,14 +151,23 @@ fn transcripts_mark_what_the_model_no_longer_sees() {
     assert!(!mark(&["--lenient"]), "what comes later is not known");
     let pruned = crate::place(&["v0-0.1.0rc7-pruner"]);
     assert_snapshot!("marks-pruned", pruned.told(&["read", "latest"]));
-    // Between the prune and the compaction.
-    assert_snapshot!(
-        "marks-pruned-only",
-        ["", "--surface"]
-            .map(|view| {
-                let args = ["read", "latest", "--at", "31", view];
-                pruned.told(&args[..args.len() - usize::from(view.is_empty())])
-            })
-            .concat()
-    );
+}
+
+/// A result of which the model sees the ends only is still seen.
+#[test]
+fn a_pruned_result_is_named_where_its_call_stands() {
+    let place = place(&["v4-tool-error"]);
+    let log = changed(&place, |mut lines| {
+        // The header, and events up to the start of the second step.
+        lines.truncate(27);
+        let result = lines[24].replace("\"seq\":23", "\"seq\":27").replace("cannot read", "cut");
+        let op = r#""surfaceOp":{"op":"replace","startSeq":23,"endSeq":23}"#;
+        let result = result.replace(r#""surfaceOp":"append""#, op).replace("[22]", "[23]");
+        let span = r#"{"shadowedRange":{"start":23,"end":23},"shadowedSeqs":[23],"shadowedTokenCount":20}"#;
+        lines.push(format!(r#"{{"type":"compaction/prune","seq":26,"time":1796044945060,"data":{span}}}"#));
+        lines.push(result);
+        lines
+    });
+    let told = place.told(&["read", &log, "--seq", "21.."]) + &place.told(&["read", &log, "--surface"]);
+    assert_snapshot!("marks-pruned-only", told);
 }

@@ -74,8 +74,6 @@ fn compare(runtime: &Runtime, jobs: &[Job]) {
         .filter(|(place, state)| theirs[*place] != **state)
         .map(|(place, state)| format!("{place:?}:\n  theirs {:?}\n  ours   {state:?}", theirs[place]))
         .collect();
-    let failed = theirs.values().filter(|state| state.is_none()).count();
-    eprintln!("{} states of {} logs, {failed} failed", theirs.len(), jobs.len());
     assert!(
         differences.is_empty(),
         "{} differ\n{}",
@@ -105,15 +103,12 @@ fn theirs(answers: &str) -> (States, BTreeMap<String, u64>) {
     (states, versions)
 }
 
-fn ours(
-    job: &Job,
-    definitions: &[&'static Definition],
-) -> Vec<((PathBuf, String, u64), Option<(String, String)>)> {
+fn ours(job: &Job, definitions: &[&'static Definition]) -> States {
     let text = std::fs::read_to_string(&job.file).unwrap();
     let mut lines = text.lines();
     let header = Header::parse(lines.next().unwrap(), CwdRule::Any).unwrap();
     let mut projections = Projections::new(definitions, &Start { header: &header, cut: job.cut });
-    let mut states = Vec::new();
+    let mut states = States::new();
     for line in lines {
         let doc = Doc::parse(line).unwrap();
         let event = Event::from_row(doc.root(), Place::default());
@@ -131,7 +126,7 @@ fn ours(
                 let view = projection.view().unwrap().map_or_else(|| "null".to_owned(), printed);
                 (printed(state), view)
             });
-            states.push(((job.file.clone(), projection.definition.key.to_owned(), event.seq.0), state));
+            states.insert((job.file.clone(), projection.definition.key.to_owned(), event.seq.0), state);
         }
     }
     states
