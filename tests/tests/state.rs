@@ -49,6 +49,26 @@ fn points_and_names() {
     assert_snapshot!("state-list", place.told(&["read", "latest", "--state", "list"]));
 }
 
+/// The page has a row for each state, and for each member that is printed.
+#[test]
+fn every_state_is_described() {
+    let page = std::fs::read_to_string(dshlog_tests::model::repository().join("docs/state.md")).unwrap();
+    let place = place(&["v4-goal"]);
+    let documents = |args: &[&str]| -> Vec<Value> {
+        let output = String::from_utf8(place.run(args).stdout).unwrap();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let list = documents(&["read", "latest", "--state", "list", "--format", "json"]);
+    let names: Vec<&str> = list.iter().map(|state| state["name"].as_str().unwrap()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let states = documents(&["read", "latest", "--state", &names.join(","), "--format", "json"]);
+    assert_eq!(states.iter().map(|state| state["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    let members = states.iter().flat_map(|state| state.as_object().unwrap().keys().map(String::as_str));
+    for name in members.chain(names.iter().copied()) {
+        assert!(page.contains(&format!("\n| `{name}` |")), "docs/state.md says nothing of {name}");
+    }
+}
+
 /// One walk over many points gives what many walks give.
 #[test]
 fn many_points_are_as_many_walks() {

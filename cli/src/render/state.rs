@@ -159,10 +159,9 @@ impl Sheet<'_> {
             for message in state.get(name).into_iter().flat_map(Js::elements) {
                 waiting += 1;
                 let source = message.get("source").and_then(|source| source.get("kind"));
-                let who = word(source);
-                let first =
-                    Line::of(Role::Dim, &format!("{label:<11}")).with(Role::Strong, &format!("{who:<10}"));
-                let first = first.with(Role::Plain, " ");
+                let first = Line::of(Role::Dim, &format!("{label:<11}")).with(Role::Strong, &word(source));
+                let pad = 22_usize.saturating_sub(first.width()).max(1);
+                let first = first.with(Role::Plain, &" ".repeat(pad));
                 let rest = Line::of(Role::Plain, &" ".repeat(first.width()));
                 self.page().text(
                     first,
