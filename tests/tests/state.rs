@@ -1,4 +1,5 @@
 //! `dshlog read --state`, and what `read` tells of the surface.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -46,6 +47,26 @@ fn points_and_names() {
     .collect();
     assert_snapshot!("state-points", told);
     assert_snapshot!("state-list", place.told(&["read", "latest", "--state", "list"]));
+}
+
+/// The page has a row for each state, and for each member that is printed.
+#[test]
+fn every_state_is_described() {
+    let page = std::fs::read_to_string(dshlog_tests::model::repository().join("docs/state.md")).unwrap();
+    let place = place(&["v4-goal"]);
+    let documents = |args: &[&str]| -> Vec<Value> {
+        let output = String::from_utf8(place.run(args).stdout).unwrap();
+        output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let list = documents(&["read", "latest", "--state", "list", "--format", "json"]);
+    let names: Vec<&str> = list.iter().map(|state| state["name"].as_str().unwrap()).collect();
+    assert!(names.len() > 20, "{names:?}");
+    let states = documents(&["read", "latest", "--state", &names.join(","), "--format", "json"]);
+    assert_eq!(states.iter().map(|state| state["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    let members = states.iter().flat_map(|state| state.as_object().unwrap().keys().map(String::as_str));
+    for name in members.chain(names.iter().copied()) {
+        assert!(page.contains(&format!("\n| `{name}` |")), "docs/state.md says nothing of {name}");
+    }
 }
 
 /// One walk over many points gives what many walks give.
@@ -140,9 +161,7 @@ fn transcripts_mark_what_the_model_no_longer_sees() {
     let place = place(&["v4-compact"]);
     assert_snapshot!("marks", place.told(&["read", "latest", "--seqs", "--turn", "4"]));
     assert_snapshot!("marks-narrow", place.told(&["read", "latest", "--width", "50", "--turn", "4"]));
-    let automatic = crate::place(&["v4-wire-compact-auto"]);
-    assert_snapshot!("marks-auto", automatic.told(&["read", "latest"]));
-    assert_snapshot!("marks-full", automatic.told(&["read", "latest", "--seq", "..17", "--full"]));
+    assert_snapshot!("marks-full", place.told(&["read", "latest", "--type", "user/message", "--full"]));
     let mark = |args: &[&str]| place.told(&[&["read", "latest"][..], args].concat()).contains('┊');
     assert!(!mark(&["--at", "55"]), "nothing is compacted yet");
     assert!(mark(&["--at", "60"]));
@@ -152,14 +171,23 @@ fn transcripts_mark_what_the_model_no_longer_sees() {
     assert!(!mark(&["--lenient"]), "what comes later is not known");
     let pruned = crate::place(&["v0-0.1.0rc7-pruner"]);
     assert_snapshot!("marks-pruned", pruned.told(&["read", "latest"]));
-    // Between the prune and the compaction.
-    assert_snapshot!(
-        "marks-pruned-only",
-        ["", "--surface"]
-            .map(|view| {
-                let args = ["read", "latest", "--at", "31", view];
-                pruned.told(&args[..args.len() - usize::from(view.is_empty())])
-            })
-            .concat()
-    );
+}
+
+/// A result of which the model sees the ends only is still seen.
+#[test]
+fn a_pruned_result_is_named_where_its_call_stands() {
+    let place = place(&["v4-tool-error"]);
+    let log = changed(&place, |mut lines| {
+        // The header, and events up to the start of the second step.
+        lines.truncate(27);
+        let result = lines[24].replace("\"seq\":23", "\"seq\":27").replace("cannot read", "cut");
+        let op = r#""surfaceOp":{"op":"replace","startSeq":23,"endSeq":23}"#;
+        let result = result.replace(r#""surfaceOp":"append""#, op).replace("[22]", "[23]");
+        let span = r#"{"shadowedRange":{"start":23,"end":23},"shadowedSeqs":[23],"shadowedTokenCount":20}"#;
+        lines.push(format!(r#"{{"type":"compaction/prune","seq":26,"time":1796044945060,"data":{span}}}"#));
+        lines.push(result);
+        lines
+    });
+    let told = place.told(&["read", &log, "--seq", "21.."]) + &place.told(&["read", &log, "--surface"]);
+    assert_snapshot!("marks-pruned-only", told);
 }

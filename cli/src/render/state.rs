@@ -132,9 +132,11 @@ impl Sheet<'_> {
 
     fn members(&mut self, state: Js<'_>) -> io::Result<()> {
         if !state.is_object() {
-            return match state.is_null() {
-                true => self.line(Role::Dim, "none"),
-                false => self.line(Role::Plain, &word(Some(state))),
+            let words = word(Some(state));
+            return if state.is_null() {
+                self.line(Role::Dim, "none")
+            } else {
+                self.line(Role::Plain, &words)
             };
         }
         let names: Vec<_> = state.members().map(|(name, _)| name.to_lossy()).collect();
@@ -157,10 +159,9 @@ impl Sheet<'_> {
             for message in state.get(name).into_iter().flat_map(Js::elements) {
                 waiting += 1;
                 let source = message.get("source").and_then(|source| source.get("kind"));
-                let who = word(source);
-                let first =
-                    Line::of(Role::Dim, &format!("{label:<11}")).with(Role::Strong, &format!("{who:<10}"));
-                let first = first.with(Role::Plain, " ");
+                let first = Line::of(Role::Dim, &format!("{label:<11}")).with(Role::Strong, &word(source));
+                let pad = 22_usize.saturating_sub(first.width()).max(1);
+                let first = first.with(Role::Plain, &" ".repeat(pad));
                 let rest = Line::of(Role::Plain, &" ".repeat(first.width()));
                 self.page().text(
                     first,
@@ -392,4 +393,65 @@ fn grouped(value: Option<Js<'_>>) -> String {
 )]
 fn span(value: Option<Js<'_>>) -> String {
     value.and_then(Js::as_f64).map(|millis| units::duration(millis as i64)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What no log of the corpora holds. Foreign text is made visible everywhere.
+    #[test]
+    fn forms() {
+        for (name, state, expected) in [
+            (
+                "todos",
+                r#"[{"status":"completed","content":"a\u001b[31m"},{"status":"in_progress","content":"b"},{"status":"x","content":"c"}]"#,
+                "[x] a\\x1b[31m\n[~] b\n[ ] c\n",
+            ),
+            (
+                "inbox",
+                r#"{"next-turn":[],"next-step":[{"source":{"kind":"a\u0007"},"content":[{"type":"text","text":"say\rit"},{"type":"image"}]}]}"#,
+                "next step  a\\x07      say\\rit\n                      [image]\n",
+            ),
+            (
+                "goal",
+                r#"{"current":{"goal":{"id":"g","revision":2,"objective":"Do\u009b it","phase":"blocked","maxGoalRounds":3,"blockedReason":{"code":"no-way","message":"m"}},"roundsStarted":1,"createdAt":0,"updatedAt":0},"seenGoalIds":["g"],"failure":"goal replay failed"}"#,
+                "objective   Do\\x9b it\nphase       blocked\nblocked by  m (no-way)\nrounds      1 of 3\nrevision    2\n\
+                 created     1 Jan 1970 00:00:00\nupdated     1 Jan 1970 00:00:00\nid          g\nfrozen: goal replay failed\n",
+            ),
+            (
+                "approvals",
+                r#"[{"toolName":"bash\u001b","reason":"two\nlines","asked":{"seq":7,"time":0},"ms":null,"outcome":null}]"#,
+                "SEQ  TOOL      OUTCOME  TOOK  REASON\n  7  bash\\x1b  open           two lines\n",
+            ),
+            (
+                "jobs",
+                r#"[{"kind":"bash","label":"L","status":null,"startedAt":5,"finishedAt":null,"registered":{"seq":7,"time":0}}]"#,
+                "SEQ  KIND  STATUS   TOOK  LABEL\n  7  bash  running        L\n",
+            ),
+            (
+                "toolCalls",
+                r#"[{"name":"bash","turn":1,"step":2,"asked":{"seq":7,"time":0},"started":null,"ms":null,"outcome":"asked","error":null}]"#,
+                "SEQ  STEP  TOOL  OUTCOME  TOOK  STARTED\n  7  1.2   bash  asked\n",
+            ),
+            (
+                "subagentCatalog",
+                r#"{"inheritedEventCount":0,"head":{"values":[{"childId":"b","childCreatedAt":0,"mode":"unknown"}],"previous":{"values":[{"childId":"a","childCreatedAt":0,"mode":"one-shot","label":"L"}]}}}"#,
+                "ID  MODE      CREATED              LABEL\na   one-shot  1 Jan 1970 00:00:00  L\nb   unknown   1 Jan 1970 00:00:00\n",
+            ),
+            (
+                "subagentTiming",
+                r#"{"descriptorSeen":true,"settledMs":1500,"active":{"since":0,"through":1000}}"#,
+                "worked   1.5 s\nsince    1 Jan 1970 00:00:00\nthrough  1 Jan 1970 00:00:01\n",
+            ),
+            ("sandboxMode", "\"read-only\"", "read-only\n"),
+            ("subagent", "{}", "none\n"),
+            ("llmRetry", r#"{"[\"p\"]":{"retry":1}}"#, "[\"p\"]  {\"retry\":1}\n"),
+        ] {
+            let mut out = Vec::new();
+            let shown = Shown { name, at: None, told: Ok(state.as_bytes()), titled: false };
+            write(&mut out, 80, false, &TimeZone::UTC, false, &shown).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{name}");
+        }
+    }
 }

@@ -84,8 +84,8 @@ pub(crate) struct Transcript<'w> {
     between: bool,
     /// A seam has just been drawn; the rule of a turn goes right below it.
     at_seam: bool,
-    /// The model no longer sees what is drawn now.
-    unseen: bool,
+    /// What marks the rows that are drawn now; empty for none.
+    mark: &'static str,
     title: String,
 }
 
@@ -104,7 +104,7 @@ impl<'w> Transcript<'w> {
             started: false,
             between: false,
             at_seam: false,
-            unseen: false,
+            mark: "",
             title: String::new(),
         }
     }
@@ -176,9 +176,9 @@ impl<'w> Transcript<'w> {
             self.page.blank()?;
         }
         self.page.mark(entry.seq);
-        self.unseen = entry.unseen;
+        self.mark = if entry.unseen { UNSEEN } else { "" };
         let done = self.body(entry);
-        self.unseen = false;
+        self.mark = "";
         self.at_seam = matches!(entry.body, Body::Seam(_));
         self.started = true;
         done
@@ -263,7 +263,7 @@ impl<'w> Transcript<'w> {
         name.clone_into(&mut self.speaker);
         let line = Line::of(role, name);
         // One blank at least must stand between name and text, and the mark before it.
-        let room = self.label - if self.unseen { MARK } else { 1 };
+        let room = self.label - if self.mark.is_empty() { 1 } else { MARK };
         if line.width() <= room {
             return Ok(self.padded(line));
         }
@@ -279,17 +279,17 @@ impl<'w> Transcript<'w> {
     /// A line up to the label's end, with the mark of what the model no longer sees.
     fn padded(&self, line: Line) -> Line {
         let pad = self.label - line.width();
-        if self.unseen {
-            let line = line.with(Role::Plain, &" ".repeat(pad - MARK));
-            return line.with(Role::Dim, UNSEEN).with(Role::Plain, " ");
+        if self.mark.is_empty() {
+            return line.with(Role::Plain, &" ".repeat(pad));
         }
-        line.with(Role::Plain, &" ".repeat(pad))
+        let line = line.with(Role::Plain, &" ".repeat(pad - MARK));
+        line.with(Role::Dim, self.mark).with(Role::Plain, " ")
     }
 
     fn context(&mut self, items: &[Item]) -> io::Result<()> {
         if !self.layout.full {
             let start = self.gutter();
-            let marked = !self.unseen;
+            let marked = self.mark.is_empty();
             let words = items.iter().map(|item| {
                 let mark = if marked && item.unseen { UNSEEN } else { "" };
                 let gap = if item.detail.is_empty() { "" } else { " " };
@@ -316,9 +316,9 @@ impl<'w> Transcript<'w> {
                 Fold::Whole,
             );
         }
-        let whole = self.unseen;
+        let whole = self.mark;
         for item in items {
-            self.unseen = whole || item.unseen;
+            self.mark = if item.unseen { UNSEEN } else { whole };
             let start = self.gutter();
             let line = start.clone().with(Role::Dim, &format!("+ {} {}", item.name, item.detail));
             self.page.line(line)?;

@@ -1,7 +1,5 @@
 //! The fold: events in, entries out.
 
-use std::rc::Rc;
-
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::Js;
 use dshlog_codec::{Event, Seq};
@@ -63,7 +61,7 @@ pub(crate) struct Fold {
     /// A failed attempt: told when it turns out not to be the end of its turn, which says the same.
     held: Option<(Entry, Option<String>)>,
     /// The surface as it is when all is over.
-    surface: Option<Rc<Surface>>,
+    surface: Option<Surface>,
     out: Vec<Entry>,
 }
 
@@ -84,10 +82,11 @@ impl Fold {
     }
 
     /// Mark what the model no longer sees. `surface` is that of the end of the log. Gives how many messages these are.
-    pub(crate) fn mark(&mut self, surface: Rc<Surface>) -> u64 {
-        self.surface = Some(Rc::clone(&surface));
-        let from_transcript = surface.shadowed().filter(|shadowed| shadowed.appended);
-        from_transcript.filter(|shadowed| self.is_unseen(shadowed.seq)).count() as u64
+    pub(crate) fn mark(&mut self, surface: Surface) -> u64 {
+        let surface = self.surface.insert(surface);
+        let appended: Vec<Seq> =
+            surface.shadowed().filter(|shadowed| shadowed.appended).map(|shadowed| shadowed.seq).collect();
+        appended.into_iter().filter(|seq| self.is_unseen(*seq)).count() as u64
     }
 
     /// True for a message that the model no longer sees, not even shortened.

@@ -126,9 +126,9 @@ impl Goals {
         let is_next = goal.phase == Phase::Active
             && goal.id == round.goal
             && goal.revision == round.revision
-            && round.round == current.rounds + 1
-            && round.round <= goal.max_rounds;
-        is_next.then(|| current.rounds = round.round)
+            && round.number == current.rounds + 1
+            && round.number <= goal.max_rounds;
+        is_next.then(|| current.rounds = round.number)
     }
 }
 

@@ -174,7 +174,11 @@ struct Approval {
 }
 
 #[derive(Debug, Default)]
-struct Approvals(Vec<Approval>);
+struct Approvals {
+    all: Vec<Approval>,
+    /// Places of those that are not decided.
+    open: Vec<usize>,
+}
 
 pub(super) fn approvals(_: &Start<'_>) -> Box<dyn Fold> {
     Box::<Approvals>::default()
@@ -185,19 +189,21 @@ impl Fold for Approvals {
         let Some(id) = event.member("id").map(Kept::of) else { return Ok(()) };
         let member = |name| event.member(name).map(Kept::of);
         match kind {
-            Some(EventType::ApprovalAsked) => self.0.push(Approval {
-                id,
-                tool: member("toolName"),
-                call: member("callId"),
-                reason: member("reason"),
-                asked: Some(Moment::of(event)),
-                decided: None,
-                outcome: None,
-            }),
+            Some(EventType::ApprovalAsked) => {
+                self.open.push(self.all.len());
+                self.all.push(Approval {
+                    id,
+                    tool: member("toolName"),
+                    call: member("callId"),
+                    reason: member("reason"),
+                    asked: Some(Moment::of(event)),
+                    decided: None,
+                    outcome: None,
+                });
+            }
             Some(EventType::ApprovalDecided) => {
-                let mut open = self.0.iter_mut().filter(|approval| approval.decided.is_none());
-                let approval = open.find(|approval| approval.id == id);
-                if let Some(approval) = approval {
+                if let Some(place) = self.open.iter().position(|at| self.all[*at].id == id) {
+                    let approval = &mut self.all[self.open.remove(place)];
                     approval.decided = Some(Moment::of(event));
                     approval.outcome = member("outcome");
                 }
@@ -220,7 +226,7 @@ impl Fold for Approvals {
                 ("outcome", or_null(approval.outcome.as_ref())),
             ])
         };
-        Tree::Array(self.0.iter().map(approval).collect())
+        Tree::Array(self.all.iter().map(approval).collect())
     }
 
     fn view(&self) -> Option<Tree<'static>> {
@@ -241,7 +247,11 @@ struct Job {
 const TOLD: [&str; 8] = ["kind", "label", "owner", "startedAt", "finishedAt", "status", "cause", "detail"];
 
 #[derive(Debug, Default)]
-struct Jobs(Vec<Job>);
+struct Jobs {
+    all: Vec<Job>,
+    /// Places of those that run.
+    open: Vec<usize>,
+}
 
 pub(super) fn jobs(_: &Start<'_>) -> Box<dyn Fold> {
     Box::<Jobs>::default()
@@ -254,11 +264,12 @@ impl Fold for Jobs {
         match kind {
             Some(EventType::JobRegistered) => {
                 let told = TOLD.map(|name| event.member(name).map(Kept::of));
-                self.0.push(Job { id, registered: now, settled: None, told });
+                self.open.push(self.all.len());
+                self.all.push(Job { id, registered: now, settled: None, told });
             }
             Some(EventType::JobSettled) => {
-                let mut running = self.0.iter_mut().rev().filter(|job| job.settled.is_none());
-                if let Some(job) = running.find(|job| job.id == id) {
+                if let Some(place) = self.open.iter().rposition(|at| self.all[*at].id == id) {
+                    let job = &mut self.all[self.open.remove(place)];
                     job.settled = Some(now);
                     for (slot, name) in job.told.iter_mut().zip(TOLD) {
                         *slot = event.member(name).map(Kept::of).or(slot.take());
@@ -280,7 +291,7 @@ impl Fold for Jobs {
             fields.set("settled", Moment::tree(job.settled));
             Tree::from(fields)
         };
-        Tree::Array(self.0.iter().map(job).collect())
+        Tree::Array(self.all.iter().map(job).collect())
     }
 
     fn view(&self) -> Option<Tree<'static>> {

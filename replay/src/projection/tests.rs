@@ -516,13 +516,14 @@ fn retries_settings_and_plans() {
 /// P-31 and B-3.
 #[test]
 fn catalogs_begin_at_the_cut() {
+    fn row(data: &str) -> Row<'_> {
+        ("subagent/catalog", 0, data)
+    }
+
     let entry = |id: &str, more: &str| {
         format!(r#"{{"version":0,"childId":"{id}","childCreatedAt":3,"mode":"one-shot"{more}}}"#)
     };
     let (a, b) = (entry("a", ""), entry("b", r#","label":"L""#));
-    fn row(data: &str) -> Row<'_> {
-        ("subagent/catalog", 0, data)
-    }
     let header = header("");
     let start = Start { header: &header, cut: 1 };
     let catalog = fold_from("subagentCatalog", &start, &[row("null"), row(&b)]);
@@ -550,11 +551,12 @@ fn catalogs_begin_at_the_cut() {
 /// P-30.
 #[test]
 fn descriptors_follow_the_last() {
-    let good =
-        r#"{"version":3,"mode":"continuable","provider":"fork","label":"L","toolFilter":{"deny":["x"]}}"#;
     fn row(data: &str) -> Row<'_> {
         ("subagent/descriptor", 0, data)
     }
+
+    let good =
+        r#"{"version":3,"mode":"continuable","provider":"fork","label":"L","toolFilter":{"deny":["x"]}}"#;
     check("subagent", &[row(good)], r#"{"identity":{"mode":"continuable","label":"L","seq":0}}"#);
     for bad in [
         good.replace(":3", ":2"),

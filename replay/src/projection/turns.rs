@@ -12,7 +12,8 @@ use super::{Fold, Start};
 struct Boundary {
     open_turn: Option<Seq>,
     last_step: Option<Seq>,
-    last_boundary: Option<(&'static str, Seq)>,
+    /// The last start or end of a step.
+    last_edge: Option<(&'static str, Seq)>,
     last_turn: u64,
 }
 
@@ -32,9 +33,9 @@ impl Fold for Boundary {
             Some(EventType::TurnEnd) => self.open_turn = None,
             Some(EventType::StepStart) => {
                 self.last_step = Some(event.seq);
-                self.last_boundary = Some(("start", event.seq));
+                self.last_edge = Some(("start", event.seq));
             }
-            Some(EventType::StepEnd) => self.last_boundary = Some(("end", event.seq)),
+            Some(EventType::StepEnd) => self.last_edge = Some(("end", event.seq)),
             _ => {}
         }
         Ok(())
@@ -42,7 +43,7 @@ impl Fold for Boundary {
 
     fn state(&self) -> Tree<'static> {
         let seq = |seq: Option<Seq>| count_or_null(seq.map(|seq| seq.0));
-        let boundary = self.last_boundary.map_or_else(null, |(kind, seq)| {
+        let boundary = self.last_edge.map_or_else(null, |(kind, seq)| {
             object([("kind", Tree::string(kind)), ("seq", Tree::integer(seq.0))])
         });
         object([

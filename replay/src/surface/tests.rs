@@ -75,7 +75,7 @@ fn a_summary_knows_its_compaction() {
         let by = Seq(at.0 + 2);
         assert_eq!(
             surface.replacement(by),
-            Some(&Replacement { time: Millis(1002 + at.0 as i64), cause: expected })
+            Some(&Replacement { time: Millis(1002 + i64::try_from(at.0).unwrap()), cause: expected })
         );
         let shadowed = Shadowed { seq: Seq(0), kind: EventType::UserMessage, appended: true, by };
         assert_eq!(surface.shadowed().collect::<Vec<_>>(), [&shadowed]);

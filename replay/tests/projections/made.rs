@@ -153,9 +153,10 @@ impl Made {
         let usage = self.usage();
         let usage = if self.dice.one_in(2) { format!(r#","usage":{usage}"#) } else { String::new() };
         let calls = self.dice.below(3);
-        let content: String = (0..calls)
+        let content: Vec<String> = (0..calls)
             .map(|n| format!(r#",{{"type":"tool-call","id":"{n}","name":"bash","arguments":"{{}}"}}"#))
             .collect();
+        let content = content.concat();
         self.event(
             "assistant/message",
             &format!(
@@ -208,9 +209,12 @@ impl Made {
 
     fn user(&mut self) {
         let blocks: Vec<String> = (0..self.dice.below(4))
-            .map(|_| match self.dice.one_in(5) {
-                true => r#"{"type":"image"}"#.to_owned(),
-                false => format!(r#"{{"type":"text","text":"{}"}}"#, self.dice.pick(&TEXTS)),
+            .map(|_| {
+                if self.dice.one_in(5) {
+                    r#"{"type":"image"}"#.to_owned()
+                } else {
+                    format!(r#"{{"type":"text","text":"{}"}}"#, self.dice.pick(&TEXTS))
+                }
             })
             .collect();
         let source = match self.dice.below(5) {
@@ -239,7 +243,7 @@ impl Made {
         for _ in 0..self.dice.below(4) {
             match self.dice.below(14) {
                 0 | 1 => self.splice(),
-                2 | 3 | 4 => self.goal(),
+                2..=4 => self.goal(),
                 5 => {
                     let list = self.dice.pick(&["[]", r#"[{"status":"pending","content":"a","x":1}]"#]);
                     self.event("todo/write", &format!(r#"{{"todos":{list}}}"#));

@@ -1,7 +1,6 @@
 //! `read`: the transcript.
 
 use std::ops::ControlFlow;
-use std::rc::Rc;
 
 use dshlog_codec::{Event, Millis};
 use dshlog_replay::{NewEvent, Resume, Surface};
@@ -42,7 +41,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         head.inherited = checked.end().cut;
         head.summary = Some(summary);
         if let Some(surface) = surface {
-            head.unseen = fold.mark(Rc::new(surface));
+            head.unseen = fold.mark(surface);
         }
     }
     let layout = layout(ctx, args);

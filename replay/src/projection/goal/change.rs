@@ -141,7 +141,7 @@ impl Goal {
 pub(super) struct Round {
     pub(super) goal: JsString,
     pub(super) revision: u64,
-    pub(super) round: u64,
+    pub(super) number: u64,
 }
 
 impl Round {
@@ -149,7 +149,7 @@ impl Round {
         let positive = |name| source.get(name).and_then(Js::as_count).filter(|count| *count > 0);
         let goal = text(source.get("goalId")).filter(|id| !id.is_empty());
         match (goal, positive("revision"), positive("round")) {
-            (Some(goal), Some(revision), Some(round)) => Ok(Round { goal, revision, round }),
+            (Some(goal), Some(revision), Some(number)) => Ok(Round { goal, revision, number }),
             _ => Err("goal message source is invalid".to_owned()),
         }
     }
