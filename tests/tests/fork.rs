@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[cfg(unix)]
 use dshlog_codec::home::Walk;
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{repository, sha256_hex};

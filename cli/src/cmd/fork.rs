@@ -131,8 +131,8 @@ fn session_id(random: u128) -> String {
     let version = random & !(0xf << 76) | 0x4 << 76;
     let uuid = version & !(0x3 << 62) | 0x2 << 62;
     let hex = format!("{uuid:032x}");
-    let [a, b, c, d, e] = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
-    format!("session-{a}-{b}-{c}-{d}-{e}")
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &hex[part]);
+    format!("session-{}", parts.join("-"))
 }
 
 /// The encoding of the root: that of the parent where it lies there, else that of most sessions there.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use dshlog_codec::check::{Checker, EventType};
 use dshlog_codec::{ErrorKind, Event, Generation, Limits};
 use dshlog_migrate::Kin;
+use dshlog_replay::{NewEvent, Resumed};
 
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
@@ -152,6 +153,12 @@ fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
     let stored = log.generation();
     Err(Failure::refused(format!("what a {stored} log amounts to is not derived as stored"))
         .hint("without `--as-stored` it is, of the events carried to V4"))
+}
+
+/// Show to `probe` what a resume would append, too. Gives the number of these events.
+fn see_recovered(probe: &mut Filter, resumed: Option<&Resumed>) -> u64 {
+    let events = resumed.into_iter().flat_map(Resumed::events).map(NewEvent::event);
+    events.map(|event| probe.see(&event)).count() as u64
 }
 
 /// Say what the end of a log lacks.

@@ -231,8 +231,9 @@ fn judge(work: &Work, kin: &Arc<Kin>) -> Report {
     if let Some(fault) = log.check_as_stored().filter(|fault| !report.has(fault)) {
         report.findings.push(Finding::as_stored(&fault, log.generation()));
     }
-    // A log that is refused is never gone on with.
-    if let Some(open) = resume.open().filter(|_| !report.has_error()) {
+    // Neither a log that is refused is gone on with, nor one of which a newer generation was made.
+    let can_go_on = work.newer.is_none() && !report.has_error();
+    if let Some(open) = resume.open().filter(|_| can_go_on) {
         report.findings.push(Finding::open(open));
         report.open = Some(open);
     }

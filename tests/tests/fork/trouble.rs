@@ -50,6 +50,23 @@ fn folders_that_may_not_be_written_to() {
     fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// Writing fails in the middle, as on a full disk. What is left is in nobody's way.
+#[test]
+fn no_room() {
+    let place = place(&["v4-thinking"]);
+    let before = files(&place.home());
+    // Whoever ignores the signal is told by an error, as of a full disk.
+    let told =
+        place.shell("trap '' XFSZ; ulimit -f 4; dshlog fork latest --id x; echo \"[$?]\"; dshlog doctor -v");
+    insta::with_settings!({filters => [(r"migration\.[0-9a-f]{16}", "migration.[token]")]}, {
+        assert_snapshot!("no-room", place.redacted(&told));
+    });
+    let mut after = files(&place.home());
+    after.retain(|path, _| !path.ends_with("x/session.lock"));
+    assert_eq!(after, before);
+    assert_eq!(fork(&place, &["48976fcf", "--id", "x"])["status"], "forked");
+}
+
 /// Killed at any moment, a fork is there whole or is none; what is left is no session, and the next try is free to go.
 #[test]
 fn killed_at_any_moment() {

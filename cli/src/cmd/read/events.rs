@@ -7,7 +7,7 @@ use dshlog_codec::{Event, Header, Millis};
 use dshlog_replay::{NewEvent, Resume, Resumed};
 
 use super::filter::Filter;
-use super::{Lenient, tell_end};
+use super::{Lenient, see_recovered, tell_end};
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -26,18 +26,20 @@ pub(super) fn run(
     format: Format,
     filter: Filter,
 ) -> Result<Outcome, Failure> {
-    let mut resume = Resume::new();
+    let mut resumed = None;
     if !args.lenient {
+        let mut resume = Resume::new();
         let mut probe = filter.clone();
         let mut checked = log.check(|event| {
             resume.see(event);
             probe.see(event);
         })?;
         checked.storage()?;
-        probe.check(checked.end().events)?;
+        resumed = args.recovered.then(|| resume.finish(Millis(ctx.now())));
+        let added = see_recovered(&mut probe, resumed.as_ref());
+        probe.check(checked.end().events + added)?;
         tell_end(ctx, log, &checked);
     }
-    let resumed = args.recovered.then(|| resume.finish(Millis(ctx.now())));
     let mut printer = Printer::new(ctx, format, filter);
     if format == Format::Text {
         ctx.page();
@@ -57,14 +59,13 @@ pub(super) fn run(
     if !has_header && (args.lenient || walked.damage.is_none()) {
         printer.header(out, &log.header, args.as_stored)?;
     }
-    if let Some(resumed) = &resumed {
-        printer.recovered(out, resumed)?;
-    }
     if args.lenient {
         lenient.tell(ctx, log, &walked);
         printer.filter.check(printer.events)?;
     } else if let Some(error) = walked.damage.take() {
         return Err(error.into());
+    } else if let Some(resumed) = &resumed {
+        printer.recovered(ctx.out(), resumed)?;
     }
     Ok(Outcome::Clean)
 }

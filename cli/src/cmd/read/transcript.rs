@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use dshlog_codec::{Event, Millis};
-use dshlog_replay::{NewEvent, Resume, Surface};
+use dshlog_replay::{NewEvent, Resume, Resumed, Surface};
 
 use super::filter::Filter;
-use super::{Lenient, tell_end};
+use super::{Lenient, see_recovered, tell_end};
 use crate::args::Read;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -17,9 +17,10 @@ use crate::transcript::{Fold, Summary};
 /// Write the transcript.
 pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> Result<Outcome, Failure> {
     let mut head = head(log);
-    let mut resume = Resume::new();
     let mut fold = Fold::new(args.full);
+    let mut resumed = None;
     if !args.lenient {
+        let mut resume = Resume::new();
         let mut surface = Some(Surface::new());
         let end = filter.at().unwrap_or(u64::MAX);
         let mut summary = Summary::default();
@@ -36,7 +37,9 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
             }
         })?;
         checked.storage()?;
-        probe.check(checked.end().events)?;
+        resumed = args.recovered.then(|| resume.finish(Millis(ctx.now())));
+        let added = see_recovered(&mut probe, resumed.as_ref());
+        probe.check(checked.end().events + added)?;
         tell_end(ctx, log, &checked);
         head.inherited = checked.end().cut;
         head.summary = Some(summary);
@@ -45,7 +48,6 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
         }
     }
     let layout = layout(ctx, args);
-    let now = Millis(ctx.now());
     ctx.page();
     let mut lenient = Lenient::new(args, log);
     let mut events = 0;
@@ -66,15 +68,12 @@ pub(super) fn run(ctx: &mut Ctx, args: &Read, log: &Log, mut filter: Filter) -> 
     {
         return Err(error.into());
     }
-    if args.recovered {
-        let resumed = resume.finish(now);
-        for (i, event) in resumed.events().map(NewEvent::event).enumerate() {
-            if i == 0 {
-                fold.hide(!filter.clone().see(&event));
-                fold.recover(&event);
-            }
-            step(&mut transcript, &mut fold, &mut filter, &event)?;
+    for (i, event) in resumed.iter().flat_map(Resumed::events).map(NewEvent::event).enumerate() {
+        if i == 0 {
+            fold.hide(!filter.clone().see(&event));
+            fold.recover(&event);
         }
+        step(&mut transcript, &mut fold, &mut filter, &event)?;
     }
     // What is open at the end of an excerpt is not open.
     if filter.is_only_at() {
