@@ -147,7 +147,7 @@ impl Work<'_> {
                 asked = Some(self.asked(&requests, Some(event))?);
                 return Ok(ControlFlow::Break(()));
             }
-            requests.see(event).map_err(no_history)?;
+            requests.see(event).map_err(|error| no_history(&error))?;
             Ok::<_, Failure>(ControlFlow::Continue(()))
         })?;
         if let Some(damage) = walked.damage {
@@ -446,7 +446,7 @@ fn stored_seq(log: &Log, seq: Seq, place: Place) -> Result<u64, Failure> {
     Ok(found)
 }
 
-fn no_history(error: HistoryError) -> Failure {
+fn no_history(error: &HistoryError) -> Failure {
     Failure::refused(format!("no history: {error}"))
 }
 
