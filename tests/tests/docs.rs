@@ -18,7 +18,7 @@ fn page(name: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn examples() {
-    for (name, at_least) in [("README.md", 6), ("docs/output.md", 10)] {
+    for (name, at_least) in [("README.md", 6), ("docs/output.md", 10), ("docs/stats.md", 2)] {
         let mut compared = 0;
         for block in page(name).split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
             for example in format!("\n{block}").split("\n$ ").skip(1) {
@@ -155,7 +155,7 @@ fn every_member_is_described() {
     for (entry, log) in corpora.entries.iter().zip(&logs) {
         let home = entry.log.ancestors().nth(4).unwrap().to_str().unwrap();
         if homes.insert(home) {
-            printed.run(&place, &["ls", home, "--all", "--long", "--format", "json"]);
+            printed.run(&place, &["ls", home, "--all", "--long", "--tree", "--format", "json"]);
             printed.run(&place, &["migrate", "--home", home, "--all", "--dry-run", "--format", "json"]);
             printed.run(&place, &["doctor", home, "--format", "json"]);
         }

@@ -10,6 +10,7 @@ mod generations;
 mod ls;
 mod migrate;
 mod read;
+mod stats;
 mod verify;
 
 use dshlog_tests::cmd::Place;

@@ -6,6 +6,7 @@ mod ls;
 mod man;
 mod migrate;
 mod read;
+mod stats;
 mod verify;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
+pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
 /// Look into dsh session logs, check them, and find things in them, all offline
@@ -137,6 +139,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
+    Stats(Stats),
     Verify(Verify),
     Migrate(Migrate),
     Doctor(Doctor),

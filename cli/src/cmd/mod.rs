@@ -5,8 +5,10 @@ mod doctor;
 mod ls;
 mod man;
 mod migrate;
+mod moment;
 mod passed_over;
 mod read;
+mod stats;
 mod verify;
 
 use crate::args::Command;
@@ -18,6 +20,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
+        Command::Stats(args) => stats::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),

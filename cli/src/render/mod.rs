@@ -7,6 +7,7 @@ pub(crate) mod migrate;
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod shell;
+pub(crate) mod stats;
 pub(crate) mod style;
 pub(crate) mod table;
 pub(crate) mod term;

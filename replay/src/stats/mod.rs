@@ -26,7 +26,7 @@ pub use clock::{Answer, SessionStats, SessionTotals, StepClock};
 pub use counters::{Counters, Named, Requests, Tokens, ToolCounters};
 pub use spread::Spread;
 
-use clock::{call_id, count, span};
+use clock::{call_id, span};
 
 /// A day of the reader's calendar: days since 1970-01-01 there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
