@@ -40,7 +40,9 @@ fn figures(object: &Value) -> Vec<u64> {
         "/decode/ms",
     ]
     .iter()
-    .map(|pointer| object.pointer(pointer).unwrap_or_else(|| panic!("{pointer} in {object}")).as_u64().unwrap())
+    .map(|pointer| {
+        object.pointer(pointer).unwrap_or_else(|| panic!("{pointer} in {object}")).as_u64().unwrap()
+    })
     .collect()
 }
 
@@ -65,25 +67,85 @@ fn real_homes() {
 type Real<'a> = (&'a str, [u64; 20], &'a str, &'a str);
 const REAL: [Real<'_>; 20] = [
     ("v4-fork", [380, 29, 3, 0, 1, 0, 0, 1, 0, 3, 0, 3, 0, 0, 0, 0, 0, 273, 266, 7], "completed 3", ""),
-    ("v4-retry-500", [130, 10, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 651, 641, 10], "completed 1", "SERVER 1"),
+    (
+        "v4-retry-500",
+        [130, 10, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 651, 641, 10],
+        "completed 1",
+        "SERVER 1",
+    ),
     ("v4-ptc", [380, 29, 3, 0, 1, 0, 0, 1, 0, 1, 0, 3, 4, 2, 3, 0, 718, 146, 141, 5], "completed 1", ""),
-    ("v4-kill-tool-resumed", [240, 18, 2, 0, 1, 0, 0, 1, 0, 2, 0, 2, 2, 0, 0, 1, 119, 329, 285, 44], "completed 1, interrupted 1", ""),
+    (
+        "v4-kill-tool-resumed",
+        [240, 18, 2, 0, 1, 0, 0, 1, 0, 2, 0, 2, 2, 0, 0, 1, 119, 329, 285, 44],
+        "completed 1, interrupted 1",
+        "",
+    ),
     ("v4-kill-tool-open", [110, 8, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 2, 0, 0, 1, 119, 171, 140, 31], "", ""),
     ("v4-compact", [1040, 83, 6, 0, 1, 1, 0, 1, 0, 5, 0, 6, 1, 0, 1, 0, 51, 275, 252, 23], "completed 5", ""),
     ("v4-web", [250, 19, 2, 0, 1, 0, 1, 2, 0, 1, 0, 2, 2, 0, 2, 0, 89, 149, 135, 14], "completed 1", ""),
     ("v3-steer", [500, 38, 4, 0, 0, 0, 0, 0, 0, 2, 0, 4, 2, 0, 2, 0, 87, 314, 287, 27], "completed 2", ""),
-    ("v4-cancel-stream", [130, 10, 2, 0, 1, 0, 0, 2, 0, 2, 0, 2, 0, 0, 0, 0, 0, 938, 378, 19], "aborted 1, completed 1", ""),
-    ("v4-sse-error", [130, 10, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 678, 142, 536], "completed 1", "SERVER 1"),
+    (
+        "v4-cancel-stream",
+        [130, 10, 2, 0, 1, 0, 0, 2, 0, 2, 0, 2, 0, 0, 0, 0, 0, 938, 378, 19],
+        "aborted 1, completed 1",
+        "",
+    ),
+    (
+        "v4-sse-error",
+        [130, 10, 1, 1, 1, 0, 0, 2, 1, 1, 0, 1, 0, 0, 0, 0, 0, 678, 142, 536],
+        "completed 1",
+        "SERVER 1",
+    ),
     ("v4-subagent", [690, 54, 5, 0, 1, 0, 0, 1, 0, 3, 0, 5, 2, 0, 1, 0, 94, 420, 411, 9], "completed 3", ""),
-    ("v4-tools-parallel", [240, 18, 2, 0, 1, 0, 0, 1, 0, 1, 0, 2, 3, 0, 2, 0, 146, 392, 358, 34], "completed 1", ""),
+    (
+        "v4-tools-parallel",
+        [240, 18, 2, 0, 1, 0, 0, 1, 0, 1, 0, 2, 3, 0, 2, 0, 146, 392, 358, 34],
+        "completed 1",
+        "",
+    ),
     ("v4-thinking", [900, 33, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 183, 162, 21], "completed 1", ""),
-    ("v4-workflow", [530, 41, 4, 0, 1, 0, 0, 1, 0, 3, 0, 4, 1, 0, 0, 0, 909, 226, 209, 17], "completed 3", ""),
-    ("v0-0.1.1rc1-compaction-auto", [2620, 70, 4, 0, 0, 1, 0, 0, 0, 4, 0, 4, 0, 0, 0, 0, 0, 238, 202, 36], "completed 4", ""),
-    ("v0-0.1.0rc7-store-fork", [168, 51, 3, 0, 0, 0, 0, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0, 323, 290, 33], "completed 3", ""),
-    ("v0-0.1.2rc1-subagent-fork", [224, 68, 4, 0, 0, 0, 0, 0, 0, 3, 0, 4, 1, 0, 0, 0, 34, 201, 178, 23], "completed 3", ""),
-    ("v0-0.1.0rc6-code-mode", [112, 34, 2, 0, 0, 0, 0, 0, 0, 1, 0, 2, 3, 2, 0, 0, 1232, 175, 138, 37], "completed 1", ""),
-    ("v0-0.1.1rc1-retry-exhausted", [56, 17, 1, 3, 0, 0, 0, 3, 2, 2, 0, 2, 0, 0, 0, 0, 0, 90, 50, 40], "completed 1, error 1", "SERVER 3"),
-    ("v0-0.1.2rc1-kill9-mid-tool", [56, 17, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 178, 147, 31], "", ""),
+    (
+        "v4-workflow",
+        [530, 41, 4, 0, 1, 0, 0, 1, 0, 3, 0, 4, 1, 0, 0, 0, 909, 226, 209, 17],
+        "completed 3",
+        "",
+    ),
+    (
+        "v0-0.1.1rc1-compaction-auto",
+        [2620, 70, 4, 0, 0, 1, 0, 0, 0, 4, 0, 4, 0, 0, 0, 0, 0, 238, 202, 36],
+        "completed 4",
+        "",
+    ),
+    (
+        "v0-0.1.0rc7-store-fork",
+        [168, 51, 3, 0, 0, 0, 0, 0, 0, 3, 0, 3, 0, 0, 0, 0, 0, 323, 290, 33],
+        "completed 3",
+        "",
+    ),
+    (
+        "v0-0.1.2rc1-subagent-fork",
+        [224, 68, 4, 0, 0, 0, 0, 0, 0, 3, 0, 4, 1, 0, 0, 0, 34, 201, 178, 23],
+        "completed 3",
+        "",
+    ),
+    (
+        "v0-0.1.0rc6-code-mode",
+        [112, 34, 2, 0, 0, 0, 0, 0, 0, 1, 0, 2, 3, 2, 0, 0, 1232, 175, 138, 37],
+        "completed 1",
+        "",
+    ),
+    (
+        "v0-0.1.1rc1-retry-exhausted",
+        [56, 17, 1, 3, 0, 0, 0, 3, 2, 2, 0, 2, 0, 0, 0, 0, 0, 90, 50, 40],
+        "completed 1, error 1",
+        "SERVER 3",
+    ),
+    (
+        "v0-0.1.2rc1-kill9-mid-tool",
+        [56, 17, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 178, 147, 31],
+        "",
+        "",
+    ),
 ];
 
 /// The events that a fork inherited count in its parent, and nowhere when that is not there.
@@ -227,11 +289,8 @@ fn wrong_usage() {
 fn days_of_the_reader() {
     let place = place(&["v4-multi-turn"]);
     let days = |zone: &str| {
-        let output = place
-            .command(&["stats", "--by", "day", "--format", "json"])
-            .env("TZ", zone)
-            .output()
-            .unwrap();
+        let output =
+            place.command(&["stats", "--by", "day", "--format", "json"]).env("TZ", zone).output().unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         (document["rows"][0]["day"].as_str().unwrap().to_owned(), document["total"].clone())
     };
@@ -262,7 +321,18 @@ fn trees() {
         &["ls", "--tree", "--long"],
         &["ls", "--tree", "--columns", "relation,parent", "--since", "2026-12-01T04:49"],
         &["ls", "--tree", "--format", "json", "--project", "demo"],
-        &["ls", "--tree", "--long", "--format", "json", "--since", "2026-12-01T04:49"],
+        &["ls", "--tree", "--since", "2026-12-01T04:42", "--until", "2026-12-01T04:43"],
+        &[
+            "ls",
+            "--tree",
+            "--long",
+            "--format",
+            "json",
+            "--since",
+            "2026-12-01T04:42",
+            "--until",
+            "2026-12-01T04:43",
+        ],
     ]
     .into_iter()
     .map(|args| place.told(args))

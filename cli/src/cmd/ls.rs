@@ -132,8 +132,8 @@ fn columns(args: &Ls) -> Vec<Column> {
     match (args.tree, args.long) {
         (false, false) => vec![Id, Project, Created, Modified, Size, Generation, Encoding, Parent, State],
         (false, true) => vec![Id, Title, Project, Last, Turns, Events, Tokens, Size, Generation, State],
-        (true, false) => vec![Id, Relation, Project, Created, Modified, Size, State],
-        (true, true) => vec![Id, Relation, Title, Last, Turns, Tokens, Size, State],
+        (true, false) => vec![Id, Relation, Project, Modified, Size, State],
+        (true, true) => vec![Id, Relation, Title, Last, Tokens, State],
     }
 }
 

@@ -240,7 +240,7 @@ impl Show<'_> {
 }
 
 impl Show<'_> {
-    /// `fork at 41`, `subagent one-shot “label”`; why it stands alone when it should not.
+    /// `fork at 41`, `subagent one-shot at 41 “label”`; why it stands alone when it should not.
     fn relation(&self, row: &Row) -> Cell {
         let relation = Relation::of(&row.header);
         let mut words = vec![match relation {
@@ -249,20 +249,15 @@ impl Show<'_> {
         }];
         if let Some(origin) = &row.origin {
             words.extend(origin.mode.as_deref().map(one_line));
-            words.extend(origin.label.as_deref().map(|label| format!("“{}”", one_line(label))));
             words.extend(origin.cut.checked_sub(1).map(|last| format!("at {last}")));
+            words.extend(origin.label.as_deref().map(|label| format!("“{}”", one_line(label))));
         }
         let alone = row.standing.as_ref().and_then(|standing| standing.alone);
-        let parent = || {
-            let parent = row.header.parent_session.as_ref().map(|parent| parent.to_lossy());
-            parent.map_or_else(String::new, |parent| short(&parent, self.id_length))
-        };
-        match alone {
-            Some(Alone::Missing) => words.push(format!("of {}, which is not here", parent())),
-            Some(Alone::NotListed) => words.push(format!("of {}, which is not listed", parent())),
-            Some(Alone::Ring) => words.push(format!("of {}, and its ancestor", parent())),
-            None => {}
-        }
+        words.extend(alone.map(|alone| match alone {
+            Alone::Missing => "(parent missing)".to_owned(),
+            Alone::NotListed => "(parent not listed)".to_owned(),
+            Alone::Ring => "(its own ancestor)".to_owned(),
+        }));
         let is_fault = matches!(alone, Some(Alone::Missing | Alone::Ring));
         Cell::left(if is_fault { Role::Warn } else { Role::Dim }, words.join(" ").trim())
     }

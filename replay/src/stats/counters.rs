@@ -127,6 +127,8 @@ pub struct Counters {
     pub interrupted: u64,
     /// Attempts by the code of their failure; `cut-off` when the stream has no end.
     pub failures: Named,
+    /// Attempts that came to nothing before a request was sent. They are among the failures, and no requests.
+    pub unsent: u64,
     /// Attempts that the retry policy made after a failure.
     pub retries: u64,
     /// Compactions that failed. Whether they asked a model is not in the log.
@@ -166,6 +168,7 @@ impl Counters {
         self.requests.merge(&other.requests);
         self.interrupted += other.interrupted;
         merge_named(&mut self.failures, &other.failures);
+        self.unsent += other.unsent;
         self.retries += other.retries;
         self.failed_compactions += other.failed_compactions;
         self.turns += other.turns;

@@ -67,6 +67,16 @@ pub struct LogStats {
     pub inherited: u64,
 }
 
+/// Failures that come before a request is sent (`docs/spec/messages-wire.md`, 11.2). Two more codes may, and mostly do not.
+const UNSENT: [&str; 6] = [
+    "IMAGE_OFFLOAD_REQUIRED",
+    "INVALID_CREDENTIAL",
+    "MISSING_CREDENTIAL",
+    "NO_ADAPTER",
+    "REQUEST_EXTENSION",
+    "UNSUPPORTED_REASONING_EFFORT",
+];
+
 /// Counts the events of one log. `D` gives the day of a moment; nothing for one that is not asked for, of which nothing is
 /// counted.
 ///
@@ -251,8 +261,6 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
     }
 
     fn attempt(&mut self, event: &Event<'_>) {
-        let usage = last_chunk(event, "usage").and_then(|chunk| chunk.get("usage"));
-        self.request_of(event, self.model.clone(), usage, |requests| requests.attempts += 1);
         let reason = last_chunk(event, "finish").and_then(|chunk| chunk.get("reason"));
         let code = match reason {
             None => "cut-off".to_owned(),
@@ -260,6 +268,12 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
                 .or_else(|| text(Some(reason), "kind"))
                 .unwrap_or_else(|| "UNKNOWN".to_owned()),
         };
+        if UNSENT.contains(&code.as_str()) {
+            self.here(event, |counters| counters.unsent += 1);
+        } else {
+            let usage = last_chunk(event, "usage").and_then(|chunk| chunk.get("usage"));
+            self.request_of(event, self.model.clone(), usage, |requests| requests.attempts += 1);
+        }
         self.here(event, |counters| *counters.failures.entry(code).or_default() += 1);
     }
 

@@ -121,6 +121,16 @@ fn every_attempt_counts() {
     assert_eq!(total.retries, 1);
 }
 
+/// An attempt with more images than the provider takes, for one, never leaves the adapter.
+#[test]
+fn an_attempt_that_was_not_sent() {
+    let mut log = Log::default();
+    log.tell("assistant/attempt", &SERVER_ERROR.replace("SERVER", "IMAGE_OFFLOAD_REQUIRED"));
+    let total = log.total();
+    assert_eq!((total.requests, total.tokens, total.unsent), (Requests::default(), Tokens::default(), 1));
+    assert_eq!(named(&total.failures), [("IMAGE_OFFLOAD_REQUIRED", 1)]);
+}
+
 /// A message tells its usage itself; only when it does not, its stream does.
 #[test]
 fn usage_of_an_answer() {
@@ -322,6 +332,6 @@ proptest! {
             prop_assert_eq!(tool.calls, tool.latency.count() + tool.unknown);
             prop_assert!(tool.errors <= tool.latency.count() && tool.nested <= tool.calls);
         }
-        prop_assert_eq!(total.failures.values().sum::<u64>(), total.requests.attempts);
+        prop_assert_eq!(total.failures.values().sum::<u64>(), total.requests.attempts + total.unsent);
     }
 }

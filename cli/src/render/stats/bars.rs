@@ -33,8 +33,12 @@ impl Bars {
 
     /// A bar, and how much of all it is: `████▌       45 %`. Nothing at all has no bar.
     pub(super) fn share(&self, part: u64, all: u64) -> String {
-        let percent = share(part, 100, all);
-        format!("{:<LONGEST$} {percent:>3} %", self.bar(part, all))
+        format!("{:<LONGEST$} {:>5}", self.bar(part, all), Self::percent(part, all))
+    }
+
+    /// How much of all it is: `45 %`.
+    pub(super) fn percent(part: u64, all: u64) -> String {
+        format!("{} %", share(part, 100, all))
     }
 
     fn bar(&self, part: u64, all: u64) -> String {

@@ -9,7 +9,7 @@ use crate::stats::calendar::name;
 use crate::stats::{Report, Row, RowKey};
 
 /// All columns, whatever is asked for. New ones are added at the end.
-const HEAD: [&str; 51] = [
+const HEAD: [&str; 52] = [
     "session",
     "title",
     "project",
@@ -31,6 +31,7 @@ const HEAD: [&str; 51] = [
     "searches",
     "unmetered",
     "interrupted",
+    "unsent",
     "retries",
     "failed_compactions",
     "turns",
@@ -114,6 +115,7 @@ fn figures(row: &Row) -> impl Iterator<Item = Option<String>> + use<> {
         Some(requests.searches),
         Some(requests.unmetered),
         Some(counters.interrupted),
+        Some(counters.unsent),
         Some(counters.retries),
         Some(counters.failed_compactions),
         Some(counters.turns),
@@ -272,8 +274,8 @@ mod tests {
         let amounts =
             BTreeMap::from([("CNY".into(), Amount(1)), ("USD".into(), Amount(2_500_000_000_000_000))]);
         let costs = Costs { amounts, unpriced: Tokens { output: 14, ..Tokens::default() } };
-        let total = Row { sessions: 15, counters, costs, ..Row::default() };
-        let mut report = Report { by: vec![By::None], is_priced: true, total, ..Report::default() };
+        let mut report = Report { by: vec![By::None], is_priced: true, ..Report::default() };
+        (report.total.sessions, report.total.counters, report.total.costs) = (15, counters, costs);
         let records = records(&printed(&report));
         let field = |name: &str| {
             let at = HEAD.iter().position(|head| *head == name).unwrap();

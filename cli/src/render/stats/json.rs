@@ -75,6 +75,7 @@ fn figures(report: &Report, row: &Row, object: &mut Object) {
         object.count("unmetered", requests.unmetered);
     });
     object.count("interrupted", counters.interrupted);
+    object.count("unsent", counters.unsent);
     object.count("retries", counters.retries);
     object.count("failedCompactions", counters.failed_compactions);
     named("failures", &counters.failures, object);

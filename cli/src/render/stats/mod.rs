@@ -106,16 +106,14 @@ fn sessions(report: &Report, look: &Look<'_>) -> String {
 
 fn tokens(counters: &Counters) -> String {
     let tokens = &counters.tokens;
-    let share = |part: u64, all: u64| u128::from(part) * 100 / u128::from(all.max(1));
-    let mut text = format!("{} sent", units::tokens(tokens.sent()));
-    if tokens.cache_read > 0 {
-        text += &format!(" ({} % from the cache)", share(tokens.cache_read, tokens.sent()));
-    }
-    text += &format!(", {} generated", units::tokens(tokens.output));
-    if tokens.reasoning > 0 {
-        text += &format!(" ({} % reasoning)", share(tokens.reasoning, tokens.output));
-    }
-    text
+    let share = |part: u64, all: u64, what| match part {
+        0 => String::new(),
+        _ => format!(" ({} % {what})", u128::from(part) * 100 / u128::from(all.max(1))),
+    };
+    let cached = share(tokens.cache_read, tokens.sent(), "from the cache");
+    let reasoning = share(tokens.reasoning, tokens.output, "reasoning");
+    let [sent, output] = [tokens.sent(), tokens.output].map(units::tokens);
+    format!("{sent} sent{cached}, {output} generated{reasoning}")
 }
 
 fn requests(counters: &Counters) -> String {
@@ -142,6 +140,9 @@ fn requests(counters: &Counters) -> String {
     if counters.retries > 0 {
         let retries = if counters.retries == 1 { "retry" } else { "retries" };
         more.push(format!("{} {retries}", units::grouped(counters.retries)));
+    }
+    if counters.unsent > 0 {
+        more.push(format!("{} never sent", units::grouped(counters.unsent)));
     }
     if counters.failed_compactions > 0 {
         more.push(format!("{} failed", units::count(counters.failed_compactions, "compaction")));
@@ -198,18 +199,16 @@ fn times(counters: &Counters) -> String {
     if counters.model_time.count() == 0 {
         return String::new();
     }
-    let mut text = format!(
+    let mut words = vec![format!(
         "{} in {}",
         duration(counters.model_time.sum()),
         units::count(counters.model_time.count(), "answered step")
-    );
+    )];
     if counters.first_token.count() > 0 {
-        text += &format!("; first token: {}", quantiles(&counters.first_token));
+        words.push(format!("first token: {}", quantiles(&counters.first_token)));
     }
-    if let Some(rate) = counters.decode_rate() {
-        text += &format!("; {} tokens/s", self::rate(rate));
-    }
-    text
+    words.extend(counters.decode_rate().map(|rate| format!("{} tokens/s", self::rate(rate))));
+    words.join("; ")
 }
 
 fn cost(costs: &Costs) -> String {
@@ -230,13 +229,12 @@ fn inherited(report: &Report) -> String {
     if report.inherited == 0 {
         return String::new();
     }
-    let mut text =
-        format!("{} not counted here: they are the parents'", units::count(report.inherited, "event"));
-    if report.without_parent > 0 {
-        let parents = if report.without_parent == 1 { "parent" } else { "parents" };
-        text += &format!("; {} {parents} not among these sessions", units::grouped(report.without_parent));
+    let text = format!("{} not counted here: they are the parents'", units::count(report.inherited, "event"));
+    match report.without_parent {
+        0 => text,
+        1 => format!("{text}; 1 parent not among these sessions"),
+        many => format!("{text}; {} parents not among these sessions", units::grouped(many)),
     }
-    text
 }
 
 fn days(report: &Report, bars: &Bars, width: usize) -> String {
@@ -262,6 +260,8 @@ struct Rows<'a> {
     report: &'a Report,
     bars: Bars,
     is_wide: bool,
+    /// There is room for bars.
+    has_bars: bool,
     id_length: usize,
     /// Names that several providers have.
     shared: BTreeSet<&'a str>,
@@ -282,7 +282,9 @@ impl<'a> Rows<'a> {
         let by_tool = report.by.contains(&By::Tool);
         let weight = |(_, row): &(RowKey, Row)| weight(row, by_tool);
         let all = report.rows.iter().map(weight).fold(0, u64::saturating_add);
-        Rows { report, bars, is_wide: look.width >= WIDE, id_length: id_length(ids), shared, all }
+        let is_wide = look.width >= WIDE;
+        let has_bars = is_wide && matches!(report.by[..], [By::Model | By::Project | By::Day | By::Tool]);
+        Rows { report, bars, is_wide, has_bars, id_length: id_length(ids), shared, all }
     }
 
     fn has(&self, by: By) -> bool {
@@ -309,10 +311,13 @@ impl<'a> Rows<'a> {
         } else {
             heads.extend(["REQUESTS", "SENT", "OUT"]);
             if self.is_wide {
-                heads.extend(["CACHED", "FAILED", "FIRST", "TOK/S"]);
+                heads.extend(["CACHED", "FAILED"]);
             }
+            // Costs stand in place of times.
             if self.report.is_priced {
                 heads.push("COST");
+            } else if self.is_wide {
+                heads.extend(["FIRST", "TOK/S"]);
             }
         }
         if self.is_wide {
@@ -349,16 +354,21 @@ impl<'a> Rows<'a> {
                 let cached = if tokens.cache_read > 0 { format!("{cached} %") } else { String::new() };
                 cells.push(Cell::right(Role::Plain, cached));
                 cells.push(failed(counters.requests.attempts));
-                cells.push(span(&counters.first_token, 50));
-                cells.push(Cell::right(Role::Plain, counters.decode_rate().map(rate).unwrap_or_default()));
             }
             if self.report.is_priced {
                 cells.push(self.cost(row));
+            } else if self.is_wide {
+                cells.push(span(&counters.first_token, 50));
+                cells.push(Cell::right(Role::Plain, counters.decode_rate().map(rate).unwrap_or_default()));
             }
         }
         if self.is_wide {
-            let share = self.bars.share(weight(row, self.has(By::Tool)), self.all);
-            cells.push(Cell::left(Role::Plain, share));
+            let weight = weight(row, self.has(By::Tool));
+            cells.push(if self.has_bars {
+                Cell::left(Role::Plain, self.bars.share(weight, self.all))
+            } else {
+                Cell::right(Role::Plain, Bars::percent(weight, self.all))
+            });
         }
         cells
     }
