@@ -220,7 +220,7 @@ impl Show<'_> {
                     header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
                 Cell::left(Role::Dim, parent.unwrap_or_default())
             }
-            Column::Relation => self.relation(row),
+            Column::Relation => Self::relation(row),
             Column::State => Cell::left(Role::Warn, row.state.join(" ")),
             Column::Last => Cell::left(
                 Role::Plain,
@@ -241,7 +241,7 @@ impl Show<'_> {
 
 impl Show<'_> {
     /// `fork at 41`, `subagent one-shot at 41 “label”`; why it stands alone when it should not.
-    fn relation(&self, row: &Row) -> Cell {
+    fn relation(row: &Row) -> Cell {
         let relation = Relation::of(&row.header);
         let mut words = vec![match relation {
             Relation::Root => String::new(),

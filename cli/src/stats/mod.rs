@@ -49,8 +49,8 @@ pub(crate) struct RowKey {
     pub(crate) project: Option<String>,
     /// The day.
     pub(crate) day: Option<Day>,
-    /// The model; inside, nothing where the log names none.
-    pub(crate) model: Option<Option<Model>>,
+    /// The model; nothing also where the log names none.
+    pub(crate) model: Option<Model>,
     /// The tool.
     pub(crate) tool: Option<String>,
 }
@@ -162,7 +162,7 @@ impl Collector {
                 session: has(By::Session).then_some(session),
                 project: has(By::Project).then(|| log.project.clone()),
                 day: has(By::Day).then_some(key.day),
-                model: has(By::Model).then(|| key.model.clone()),
+                model: key.model.clone().filter(|_| has(By::Model)),
                 tool: None,
             };
             if has(By::Tool) {
@@ -239,7 +239,7 @@ mod tests {
             words.extend(key.day.map(|day| day.0.to_string()));
             words.extend(key.session.map(|session| report.sessions[session].id.clone()));
             words.extend(key.project.clone());
-            words.extend(key.model.clone().flatten().map(|model| model.name));
+            words.extend(key.model.clone().map(|model| model.name));
             words.extend(key.tool.clone());
             let counters = &row.counters;
             words.push(format!("{}/{}/{}", row.sessions, counters.tokens.input, counters.all_tools().calls));

@@ -239,8 +239,7 @@ impl Entry<'_> {
 }
 
 fn fault(text: &str, at: usize, what: impl Into<String>) -> PriceFault {
-    let before = text.as_bytes().get(..at).unwrap_or_default();
-    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let line = 1 + text.get(..at).map_or(0, |before| before.matches('\n').count());
     PriceFault { line, what: what.into() }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn csv(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 fn fields(report: &Report, key: &RowKey, row: &Row) -> impl Iterator<Item = String> {
     let session = key.session.and_then(|at| report.sessions.get(at));
-    let model = key.model.as_ref().and_then(Option::as_ref);
+    let model = key.model.as_ref();
     let names = [
         session.map(|session| session.id.clone()),
         session.and_then(|session| session.title.clone()),
@@ -239,7 +239,7 @@ mod tests {
         let mut report = Report { by: vec![By::Session, By::Model, By::Tool], ..Report::default() };
         for (at, name) in names.iter().enumerate() {
             report.sessions.push(Session { id: (*name).to_owned(), title: Some((*name).to_owned()) });
-            let model = Some(Some(Model { provider: (*name).to_owned(), name: (*name).to_owned() }));
+            let model = Some(Model { provider: (*name).to_owned(), name: (*name).to_owned() });
             let key = RowKey {
                 session: Some(at),
                 model,

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use clap::ValueEnum as _;
+use clap::ValueEnum;
 use dshlog_replay::stats::{Counters, Named, Spread, Tokens};
 
 use super::Look;
@@ -13,7 +13,7 @@ use crate::stats::{Report, Row, RowKey};
 /// The document.
 pub(crate) fn json(report: &Report, look: &Look<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut document = Object::new("dshlog.stats/1");
-    let by = report.by.iter().filter_map(|by| by.to_possible_value());
+    let by = report.by.iter().filter_map(ValueEnum::to_possible_value);
     let by: Vec<String> = by.map(|value| value.get_name().to_owned()).filter(|name| name != "none").collect();
     document.texts("by", by.iter().map(String::as_str));
     document.text_or_null("zone", look.zone.iana_name());
@@ -45,7 +45,7 @@ pub(crate) fn json(report: &Report, look: &Look<'_>, out: &mut dyn Write) -> io:
 
 fn row(report: &Report, key: &RowKey, row: &Row, object: &mut Object) {
     let session = key.session.and_then(|at| report.sessions.get(at));
-    let model = key.model.as_ref().and_then(Option::as_ref);
+    let model = key.model.as_ref();
     object.text_or_null("session", session.map(|session| session.id.as_str()));
     object.text_or_null("title", session.and_then(|session| session.title.as_deref()));
     object.text_or_null("project", key.project.as_deref());

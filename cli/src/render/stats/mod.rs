@@ -129,10 +129,10 @@ fn requests(counters: &Counters) -> String {
     kind(requests.titles, "for a title", "for titles");
     kind(requests.compactions, "for a compaction", "for compactions");
     kind(requests.searches, "for a search", "for searches");
-    let mut text = format!("{}: {}", units::grouped(requests.total()), kinds.join(", "));
-    if kinds.is_empty() {
-        text = "none".to_owned();
-    }
+    let text = match requests.total() {
+        0 => "none".to_owned(),
+        all => format!("{}: {}", units::grouped(all), kinds.join(", ")),
+    };
     let mut more: Vec<String> = Vec::new();
     if counters.interrupted > 0 {
         more.push(format!("{} interrupted", units::count(counters.interrupted, "answer")));
@@ -274,7 +274,7 @@ impl<'a> Rows<'a> {
         let ids = report.sessions.iter().map(|session| session.id.as_str().into());
         let mut providers: BTreeMap<&str, &str> = BTreeMap::new();
         let mut shared = BTreeSet::new();
-        for model in report.rows.iter().filter_map(|(key, _)| key.model.as_ref()?.as_ref()) {
+        for model in report.rows.iter().filter_map(|(key, _)| key.model.as_ref()) {
             if *providers.entry(&model.name).or_insert(&model.provider) != model.provider {
                 shared.insert(model.name.as_str());
             }
@@ -356,7 +356,7 @@ impl<'a> Rows<'a> {
                 cells.push(failed(counters.requests.attempts));
             }
             if self.report.is_priced {
-                cells.push(self.cost(row));
+                cells.push(Self::cost(row));
             } else if self.is_wide {
                 cells.push(span(&counters.first_token, 50));
                 cells.push(Cell::right(Role::Plain, counters.decode_rate().map(rate).unwrap_or_default()));
@@ -385,8 +385,7 @@ impl<'a> Rows<'a> {
                     cells.push(Cell::left(Role::Plain, title.unwrap_or_default()));
                 }
                 By::Model => {
-                    let model = key.model.as_ref().and_then(Option::as_ref);
-                    cells.push(match model {
+                    cells.push(match &key.model {
                         Some(model) if self.shared.contains(&*model.name) => {
                             Cell::left(Role::Strong, whole_name(model))
                         }
@@ -408,7 +407,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Amounts; a mark when they are not all.
-    fn cost(&self, row: &Row) -> Cell {
+    fn cost(row: &Row) -> Cell {
         let amounts =
             row.costs.amounts.iter().map(|(currency, amount)| format!("{currency} {}", amount.rounded()));
         let amounts: Vec<String> = amounts.collect();
