@@ -7,6 +7,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use dshlog_tests::cmd::Place;
+use dshlog_tests::model::Corpora;
 
 use crate::{PROGRAM, place};
 
@@ -147,6 +148,37 @@ const REAL: [Real<'_>; 20] = [
         "",
     ),
 ];
+
+/// Every request that a real runtime sent to a model and that came to an end is one of ours: the larger corpora have the
+/// requests of whole homes as the server got them. Each compaction that failed had sent one, too, of which its log says
+/// nothing.
+#[test]
+fn requests_of_the_wire() {
+    let Some(shared) = Corpora::shared() else { return };
+    let mut cases: Vec<_> =
+        fs::read_dir(shared.dir.join("wire")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|case| case.join("requests.jsonl").is_file() && case.join("home").is_dir());
+    assert!(cases.len() > 50, "only {} homes", cases.len());
+    let place = Place::empty(PROGRAM);
+    for case in cases {
+        let requests = fs::read_to_string(case.join("requests.jsonl")).unwrap();
+        // This parser refuses lone surrogates, which bodies may hold.
+        let sent = requests
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(&line.replace("\\ud", "\\u0")).unwrap());
+        let is_counted = |request: &Value| {
+            !request["path"].as_str().unwrap().ends_with("/files") && request["lost"] != true
+        };
+        let total = json(&place, &["--by", "none", case.join("home").to_str().unwrap()])["total"].clone();
+        let count = |pointer: &str| total.pointer(pointer).unwrap().as_u64().unwrap();
+        assert_eq!(
+            count("/requests/all") + count("/failedCompactions"),
+            sent.filter(is_counted).count() as u64,
+            "{}",
+            case.display()
+        );
+    }
+}
 
 /// The events that a fork inherited count in its parent, and nowhere when that is not there.
 #[test]
