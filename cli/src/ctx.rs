@@ -23,6 +23,8 @@ pub(crate) struct Environment {
     pub(crate) pager: Option<String>,
     /// `LESS` is set.
     pub(crate) less: bool,
+    /// The terminal is said to know ASCII only.
+    pub(crate) ascii: bool,
 }
 
 /// Where a command runs.
@@ -55,7 +57,9 @@ impl Ctx {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let text = |name: &str| var(name).and_then(|value| value.into_string().ok());
         let terminal = Terminal::of_process(global.width, text("COLUMNS").as_deref());
-        let no_color = var("NO_COLOR").is_some() || text("TERM").as_deref() == Some("dumb");
+        let is_dumb = text("TERM").as_deref() == Some("dumb");
+        let no_color = var("NO_COLOR").is_some() || is_dumb;
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(text);
         if global.verbose > 0 {
             init_tracing(global.verbose);
         }
@@ -63,6 +67,7 @@ impl Ctx {
             environment: Environment {
                 pager: text("DSHLOG_PAGER").or_else(|| text("PAGER")),
                 less: var("LESS").is_some(),
+                ascii: is_dumb || locale.is_some_and(|locale| names_other_charset(&locale)),
             },
             cwd: std::env::current_dir().unwrap_or_default(),
             // A moment to pretend, so that what depends on the clock can be tested: epoch seconds.
@@ -213,8 +218,35 @@ impl Ctx {
     }
 }
 
+/// True for a locale such as `de_DE.ISO-8859-1`. One that names none tells nothing: `C` is what many UTF-8 terminals have.
+fn names_other_charset(locale: &str) -> bool {
+    let charset = locale.split_once('.').map(|(_, rest)| rest.split('@').next().unwrap_or(rest));
+    charset.is_some_and(|charset| !matches!(&*charset.to_ascii_lowercase(), "utf-8" | "utf8"))
+}
+
 fn init_tracing(verbose: u8) {
     use tracing_subscriber::filter::LevelFilter;
     let level = if verbose > 1 { LevelFilter::TRACE } else { LevelFilter::DEBUG };
     tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_ansi(false).init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locales_that_are_not_of_unicode() {
+        for (locale, expected) in [
+            ("C", false),
+            ("POSIX", false),
+            ("en_US.UTF-8", false),
+            ("C.utf8", false),
+            ("de_DE.utf-8@euro", false),
+            ("de_DE@euro", false),
+            ("de_DE.ISO-8859-1", true),
+            ("zh_CN.GB18030", true),
+        ] {
+            assert_eq!(names_other_charset(locale), expected, "{locale}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod pool;
 mod render;
 mod select;
 mod source;
+mod stats;
 mod transcript;
 
 use std::process::ExitCode;

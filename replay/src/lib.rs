@@ -1,17 +1,19 @@
 //! Folds over a valid session log.
 //!
-//! Useful for: what the model was sent at any point of a log, the states that dsh keeps beside it, what a resume would
-//! append, and what a fork begins with. Not for: deciding whether a log is valid (`dshlog_codec::check`), writing one, or
-//! showing anything.
+//! Useful for: what the model was sent at any point of a log, the states that dsh keeps beside it, what it cost, what a
+//! resume would append, and what a fork begins with. Not for: deciding whether a log is valid (`dshlog_codec::check`),
+//! writing one, or showing anything.
 
 pub mod closer;
 pub mod estimate;
 pub mod fork;
 pub mod history;
+pub mod lineage;
 mod new_event;
 pub mod projection;
 pub mod request;
 pub mod resume;
+pub mod stats;
 pub mod surface;
 #[cfg(test)]
 mod testing;

@@ -11,7 +11,9 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in ["ls", "read", "request", "verify", "migrate", "fork", "doctor", "completions", "man"] {
+    for command in
+        ["ls", "read", "request", "stats", "verify", "migrate", "fork", "doctor", "completions", "man"]
+    {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -56,6 +58,7 @@ fn a_closed_pipe_is_no_error() {
         &["request", "latest"],
         &["request", "latest", "--format", "messages"],
         &["ls"],
+        &["stats"],
         &["verify"],
         &["doctor"],
         &["completions", "bash"],

@@ -169,7 +169,7 @@ fn every_member_is_described() {
     for (entry, log) in corpora.entries.iter().zip(&logs) {
         let home = entry.log.ancestors().nth(4).unwrap().to_str().unwrap();
         if homes.insert(home) {
-            printed.run(&place, &["ls", home, "--all", "--long", "--format", "json"]);
+            printed.run(&place, &["ls", home, "--all", "--long", "--tree", "--format", "json"]);
             printed.run(&place, &["migrate", "--home", home, "--all", "--dry-run", "--format", "json"]);
             printed.run(&place, &["doctor", home, "--format", "json"]);
         }

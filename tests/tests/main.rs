@@ -13,6 +13,7 @@ mod migrate;
 mod read;
 mod request;
 mod state;
+mod stats;
 mod verify;
 mod wire;
 

@@ -21,6 +21,9 @@ pub(crate) struct Ls {
     /// Read the logs too: title, last event, turns, events, tokens
     #[arg(long, short)]
     pub(crate) long: bool,
+    /// Show forks and subagents below the sessions that they come from; with `--long` also where they began
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// Only sessions whose working directory or project folder contains this text
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) project: Option<String>,
@@ -50,6 +53,7 @@ pub(crate) enum Column {
     Generation,
     Encoding,
     Parent,
+    Relation,
     State,
     Last,
     Turns,

@@ -8,6 +8,7 @@ mod man;
 mod migrate;
 mod read;
 mod request;
+mod stats;
 mod verify;
 
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
 pub(crate) use request::{Request, ToolUpdate, YesNo};
+pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
 /// Look into dsh session logs, check them, and find things in them, all offline
@@ -142,6 +144,7 @@ pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
     Request(Request),
+    Stats(Stats),
     Verify(Verify),
     Migrate(Migrate),
     Fork(Fork),

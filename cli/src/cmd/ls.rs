@@ -1,5 +1,6 @@
 //! `dshlog ls`.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -7,16 +8,18 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dshlog_codec::home::{SessionFolder, Walk};
+use dshlog_codec::json::JsString;
 use dshlog_codec::{Error, Generation, Header};
 use dshlog_migrate::Kin;
-use jiff::civil::DateTime;
+use dshlog_replay::lineage::{Kinship, Loose, Origin, Place, forest};
 
+use super::moment::moment;
 use super::passed_over;
 use crate::args::{Column, Format, Ls};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::pool;
-use crate::render::ls::{Broken, Row, broken_table, json, table};
+use crate::render::ls::{Alone, Broken, Look, Row, Standing, broken_table, json, table};
 use crate::render::units;
 use crate::select;
 use crate::source::{Form, Log};
@@ -67,6 +70,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
         }
         Ok::<(), Failure>(())
     })?;
+    if args.tree {
+        rows = as_trees(rows, &walk);
+    }
     let mut outcome = if broken.is_empty() { Outcome::Clean } else { Outcome::Found };
     let unread = passed_over::unread(&walk).count();
     if unread > 0 {
@@ -80,8 +86,15 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     }
     match format {
         Format::Table => {
-            let (width, color, zone, now) = (ctx.terminal.width, ctx.color, ctx.zone().clone(), ctx.now());
-            table(&rows, &columns, ctx.out(), width, color, &zone, now)?;
+            let zone = ctx.zone().clone();
+            let look = Look {
+                width: ctx.terminal.width,
+                color: ctx.color,
+                ascii: ctx.environment.ascii,
+                zone: &zone,
+                now: ctx.now(),
+            };
+            table(&rows, &columns, ctx.out(), &look)?;
         }
         _ => {
             for row in &rows {
@@ -105,13 +118,22 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
 
 fn columns(args: &Ls) -> Vec<Column> {
     use Column::{
-        Created, Encoding, Events, Generation, Id, Last, Modified, Parent, Project, Size, State, Title,
-        Tokens, Turns,
+        Created, Encoding, Events, Generation, Id, Last, Modified, Parent, Project, Relation, Size, State,
+        Title, Tokens, Turns,
     };
-    match (args.columns.is_empty(), args.long) {
-        (false, _) => args.columns.clone(),
-        (true, false) => vec![Id, Project, Created, Modified, Size, Generation, Encoding, Parent, State],
-        (true, true) => vec![Id, Title, Project, Last, Turns, Events, Tokens, Size, Generation, State],
+    if !args.columns.is_empty() {
+        let mut columns = args.columns.clone();
+        // The tree is drawn in front of the ids.
+        if args.tree && !columns.contains(&Id) {
+            columns.insert(0, Id);
+        }
+        return columns;
+    }
+    match (args.tree, args.long) {
+        (false, false) => vec![Id, Project, Created, Modified, Size, Generation, Encoding, Parent, State],
+        (false, true) => vec![Id, Title, Project, Last, Turns, Events, Tokens, Size, Generation, State],
+        (true, false) => vec![Id, Relation, Project, Modified, Size, State],
+        (true, true) => vec![Id, Relation, Title, Last, Tokens, State],
     }
 }
 
@@ -140,11 +162,15 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Ki
         state: state(folder, &log.header, file.generation),
         header: log.header.clone(),
         summary: None,
+        origin: None,
+        standing: None,
     };
     if reads {
         let mut summary = Summary::default();
+        let mut origin = Origin::default();
         let Ok(walked) = log.each(|event| {
             summary.see(event);
+            origin.see(event);
             Ok::<_, Infallible>(ControlFlow::Continue(()))
         });
         if let Some(error) = walked.damage {
@@ -157,8 +183,36 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Ki
             row.state.push("open");
         }
         row.summary = Some(summary);
+        row.origin = Some(origin);
     }
     Ok(row)
+}
+
+/// The rows in the order of their trees. What was filtered out is there, and not in a tree: that is no fault of its child.
+fn as_trees(rows: Vec<Row>, walk: &Walk) -> Vec<Row> {
+    let there: HashSet<&JsString> = walk.sessions.iter().filter_map(|session| session.id.as_ref()).collect();
+    let kin: Vec<Kinship<'_>> = rows
+        .iter()
+        .map(|row| Kinship {
+            id: &row.header.id,
+            parent: row.header.parent_session.as_ref(),
+            created_at: row.header.created_at,
+        })
+        .collect();
+    let places = forest(&kin);
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let row = |place: Place| {
+        let mut row = rows.get_mut(place.session)?.take()?;
+        let is_there = row.header.parent_session.as_ref().is_some_and(|parent| there.contains(parent));
+        let alone = place.loose.map(|loose| match loose {
+            Loose::Ring => Alone::Ring,
+            Loose::NoParent if is_there => Alone::NotListed,
+            Loose::NoParent => Alone::Missing,
+        });
+        row.standing = Some(Standing { branches: place.branches, alone });
+        Some(row)
+    };
+    places.into_iter().filter_map(row).collect()
 }
 
 /// What header and folder tell.
@@ -229,27 +283,4 @@ fn millis(time: SystemTime) -> i64 {
         Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
     }
-}
-
-/// `2026-11-30`, `2026-11-30T12:00`, `90m`, `3d`, `1w`.
-fn moment(ctx: &Ctx, text: &str) -> Result<i64, Failure> {
-    let back = |unit: char| Some((text.strip_suffix(unit)?.parse::<u32>().ok()?, unit));
-    if let Some((count, unit)) = ['m', 'h', 'd', 'w'].into_iter().find_map(back) {
-        let unit = match unit {
-            'm' => 60_000,
-            'h' => 3_600_000,
-            'd' => 86_400_000,
-            _ => 604_800_000,
-        };
-        return Ok(ctx.now().saturating_sub(i64::from(count) * unit));
-    }
-    if let Ok(time) = text.parse::<jiff::Timestamp>() {
-        return Ok(time.as_millisecond());
-    }
-    let local =
-        text.parse::<DateTime>().ok().and_then(|time| time.to_zoned_datetime(ctx.zone().clone()).ok());
-    local.map(|time| time.timestamp().as_millisecond()).ok_or_else(|| {
-        Failure::usage(format!("`{text}` is no time"))
-            .hint("`2026-11-30`, `2026-11-30T12:00`, `90m`, `3d` and `1w` are")
-    })
 }

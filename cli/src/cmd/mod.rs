@@ -6,9 +6,11 @@ mod fork;
 mod ls;
 mod man;
 mod migrate;
+mod moment;
 mod passed_over;
 mod read;
 mod request;
+mod stats;
 mod verify;
 
 use crate::args::Command;
@@ -21,6 +23,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),
+        Command::Stats(args) => stats::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Fork(args) => fork::run(ctx, &args),

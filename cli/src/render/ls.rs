@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use dshlog_codec::{Encoding, Header};
+use dshlog_replay::lineage::{Origin, Relation};
 use jiff::tz::TimeZone;
 
 use super::json::Object;
@@ -36,6 +37,55 @@ pub(crate) struct Row {
     pub(crate) state: Vec<&'static str>,
     /// What the log holds, when it was read.
     pub(crate) summary: Option<Summary>,
+    /// Where it began, when it was read.
+    pub(crate) origin: Option<Origin>,
+    /// Where it stands in its tree, when trees were asked for.
+    pub(crate) standing: Option<Standing>,
+}
+
+/// The place of a session in its tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    /// For each level, its own last: whether more siblings follow there.
+    pub(crate) branches: Vec<bool>,
+    /// Why it stands at the top though it names a parent.
+    pub(crate) alone: Option<Alone>,
+}
+
+/// Why a session is not below its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Alone {
+    /// The home has no such session.
+    Missing,
+    /// The parent was filtered out, or cannot be read.
+    NotListed,
+    /// It is an ancestor of itself.
+    Ring,
+}
+
+impl Alone {
+    /// The word for programs.
+    fn name(self) -> &'static str {
+        match self {
+            Alone::Missing => "missing",
+            Alone::NotListed => "not-listed",
+            Alone::Ring => "ring",
+        }
+    }
+}
+
+/// How to show the table.
+pub(crate) struct Look<'a> {
+    /// Columns to fill.
+    pub(crate) width: usize,
+    /// Colours.
+    pub(crate) color: bool,
+    /// ASCII only.
+    pub(crate) ascii: bool,
+    /// Time zone of the reader.
+    pub(crate) zone: &'a TimeZone,
+    /// The present.
+    pub(crate) now: i64,
 }
 
 /// Something that could not be listed.
@@ -65,10 +115,7 @@ pub(crate) fn table(
     rows: &[Row],
     columns: &[Column],
     out: &mut dyn Write,
-    width: usize,
-    color: bool,
-    zone: &TimeZone,
-    now: i64,
+    look: &Look<'_>,
 ) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -76,11 +123,12 @@ pub(crate) fn table(
     let heads: Vec<&str> = columns.iter().map(|column| head(*column)).collect();
     let mut table = Table::new(&heads);
     let id_length = id_length(rows.iter().map(|row| row.header.id.to_lossy()));
-    let show = Show { zone, this_year: units::moment(now, zone, "%Y"), id_length };
+    let this_year = units::moment(look.now, look.zone, "%Y");
+    let show = Show { zone: look.zone, this_year, id_length, ascii: look.ascii };
     for row in rows {
         table.row(columns.iter().map(|column| show.cell(row, *column)).collect());
     }
-    table.write(out, width, color)
+    table.write(out, look.width, look.color)
 }
 
 /// What could not be listed, below the table.
@@ -112,6 +160,7 @@ fn head(column: Column) -> &'static str {
         Column::Generation => "GEN",
         Column::Encoding => "ENC",
         Column::Parent => "PARENT",
+        Column::Relation => "RELATION",
         Column::State => "STATE",
         Column::Last => "LAST EVENT",
         Column::Turns => "TURNS",
@@ -125,6 +174,7 @@ struct Show<'a> {
     zone: &'a TimeZone,
     this_year: String,
     id_length: usize,
+    ascii: bool,
 }
 
 impl Show<'_> {
@@ -139,7 +189,11 @@ impl Show<'_> {
         let count =
             |number: Option<u64>| Cell::right(Role::Plain, number.map(units::grouped).unwrap_or_default());
         match column {
-            Column::Id => Cell::left(Role::Strong, short(&header.id.to_lossy(), self.id_length)),
+            Column::Id => {
+                let branches = row.standing.as_ref().map_or(&[][..], |standing| &standing.branches);
+                let id = short(&header.id.to_lossy(), self.id_length);
+                Cell::left(Role::Strong, tree_lines(branches, self.ascii) + &id)
+            }
             Column::Title => {
                 let title = summary.and_then(|summary| summary.title.as_deref()).map(one_line);
                 Cell::left(Role::Plain, title.unwrap_or_default())
@@ -166,6 +220,7 @@ impl Show<'_> {
                     header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
                 Cell::left(Role::Dim, parent.unwrap_or_default())
             }
+            Column::Relation => Self::relation(row),
             Column::State => Cell::left(Role::Warn, row.state.join(" ")),
             Column::Last => Cell::left(
                 Role::Plain,
@@ -182,6 +237,45 @@ impl Show<'_> {
             Column::Path => Cell::end(Role::Plain, row.path.to_string_lossy()),
         }
     }
+}
+
+impl Show<'_> {
+    /// `fork at 41`, `subagent one-shot at 41 “label”`; why it stands alone when it should not.
+    fn relation(row: &Row) -> Cell {
+        let relation = Relation::of(&row.header);
+        let mut words = vec![match relation {
+            Relation::Root => String::new(),
+            _ => relation.name().to_owned(),
+        }];
+        if let Some(origin) = &row.origin {
+            words.extend(origin.mode.as_deref().map(one_line));
+            words.extend(origin.cut.checked_sub(1).map(|last| format!("at {last}")));
+            words.extend(origin.label.as_deref().map(|label| format!("“{}”", one_line(label))));
+        }
+        let alone = row.standing.as_ref().and_then(|standing| standing.alone);
+        words.extend(alone.map(|alone| match alone {
+            Alone::Missing => "(parent missing)".to_owned(),
+            Alone::NotListed => "(parent not listed)".to_owned(),
+            Alone::Ring => "(its own ancestor)".to_owned(),
+        }));
+        let is_fault = matches!(alone, Some(Alone::Missing | Alone::Ring));
+        Cell::left(if is_fault { Role::Warn } else { Role::Dim }, words.join(" ").trim())
+    }
+}
+
+/// Levels that are drawn; deeper ones are counted.
+const DEEPEST: usize = 8;
+
+/// The lines of the tree in front of a session.
+fn tree_lines(branches: &[bool], ascii: bool) -> String {
+    let [more, last, on, none] =
+        if ascii { ["|- ", "`- ", "|  ", "   "] } else { ["├─ ", "└─ ", "│  ", "   "] };
+    let Some((own, above)) = branches.split_last() else { return String::new() };
+    let own = if *own { more } else { last };
+    if branches.len() > DEEPEST {
+        return format!("{} levels {own}", branches.len());
+    }
+    above.iter().map(|follows| if *follows { on } else { none }).chain([own]).collect()
 }
 
 /// Characters of a random id that tell sessions apart, and those to fall back to.
@@ -226,6 +320,15 @@ pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
     document.text_or_null("agentPreset", text(&header.agent_preset).as_deref());
     let state: Vec<String> = row.state.iter().map(|word| format!("\"{word}\"")).collect();
     document.raw("state", format!("[{}]", state.join(",")).as_bytes());
+    if let Some(standing) = &row.standing {
+        let origin = row.origin.as_ref();
+        document.text("relation", Relation::of(header).name());
+        document.count("depth", standing.branches.len() as u64);
+        document.text_or_null("alone", standing.alone.map(Alone::name));
+        document.count_or_null("cut", origin.map(|origin| origin.cut));
+        document.text_or_null("mode", origin.and_then(|origin| origin.mode.as_deref()));
+        document.text_or_null("label", origin.and_then(|origin| origin.label.as_deref()));
+    }
     if let Some(summary) = &row.summary {
         document.text_or_null("title", summary.title.as_deref());
         document.text_or_null("model", summary.model.as_deref());
@@ -247,6 +350,19 @@ pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trees_are_drawn_to_a_depth() {
+        for (branches, ascii, expected) in [
+            (&[][..], false, ""),
+            (&[true], false, "├─ "),
+            (&[true, false, false], false, "│     └─ "),
+            (&[true, true], true, "|  |- "),
+            (&[false; 9], false, "9 levels └─ "),
+        ] {
+            assert_eq!(tree_lines(branches, ascii), expected);
+        }
+    }
 
     #[test]
     fn ids_are_short_when_they_are_random() {

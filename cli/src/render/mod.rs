@@ -10,6 +10,7 @@ pub(crate) mod progress;
 pub(crate) mod request;
 pub(crate) mod shell;
 pub(crate) mod state;
+pub(crate) mod stats;
 pub(crate) mod style;
 pub(crate) mod surface;
 pub(crate) mod table;
