@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod export;
 mod ls;
 mod man;
 mod migrate;
@@ -14,6 +15,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use completions::Completions;
 pub(crate) use doctor::Doctor;
+pub(crate) use export::Export;
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
@@ -137,6 +139,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
+    Export(Export),
     Verify(Verify),
     Migrate(Migrate),
     Doctor(Doctor),

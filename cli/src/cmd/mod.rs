@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod export;
 mod ls;
 mod man;
 mod migrate;
@@ -18,6 +19,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
+        Command::Export(args) => export::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),

@@ -19,7 +19,8 @@ use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select::{self, Chosen};
 use crate::source::{Checked, Form, Log, Walked};
-use filter::Filter;
+pub(super) use filter::Filter;
+pub(super) use transcript::head;
 
 /// Show a session.
 pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {
@@ -146,7 +147,7 @@ fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
 }
 
 /// Say what the end of a log lacks.
-fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
+pub(super) fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
     for child in log.obscure_children() {
         ctx.warn(format!("subagent {} is not described: {}", child.id.to_lossy(), child.fault));
     }
