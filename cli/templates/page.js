@@ -193,7 +193,7 @@
     reveal(node);
     const range = rangeOf(hits[at]);
     const near = [];
-    for (let i = Math.max(0, at - 200); i < Math.min(hits.length, at + 200); i++) near.push(rangeOf(hits[i]));
+    for (let i = Math.max(0, at - 60); i < Math.min(hits.length, at + 120); i++) near.push(rangeOf(hits[i]));
     mark(near.filter(Boolean), range);
     const scroll = () => {
       node.scrollIntoView({ block: "center", behavior: "instant" });
@@ -353,7 +353,7 @@
     const sent = (usage) => usage.input + usage.cached + usage.written;
     const most = Math.max(...bars.map((bar) => sent(bar.usage)), 1);
     const mostOut = Math.max(...bars.map((bar) => bar.usage.output), 1);
-    const [high, low, left] = [72, 26, 44];
+    const [high, low, left] = [72, 26, 54];
     const room = Math.max(figure.clientWidth - 28, 200) - left;
     const each = Math.min(Math.max(room / bars.length, 3), 36);
     const drawing = svg("svg", { width: Math.max(left + each * bars.length, left + room), height: high + low + 4, role: "group", "aria-label": "Tokens of each request" });

@@ -43,7 +43,11 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     }
     let chosen = select::session(ctx, &args.session, None)?;
     let images = images(ctx, args, &chosen);
-    let mut parts = vec![part(ctx, args, &chosen, 0)?];
+    let first = part(ctx, args, &chosen, 0).map_err(|failure| match failure {
+        Failure::Log(..) => failure.hint("`--lenient` and its like are switches of `dshlog read`"),
+        _ => failure,
+    })?;
+    let mut parts = vec![first];
     if args.with_children {
         add_children(ctx, args, &mut parts);
     }
@@ -129,7 +133,8 @@ fn add_children(ctx: &mut Ctx, args: &Export, parts: &mut Vec<Part>) {
     let mut at = 0;
     while let Some(parent) = parts.get(at) {
         at += 1;
-        let (root, depth, id) = (parent.root.clone(), parent.session.depth + 1, parent.session.head.id.clone());
+        let (root, depth, id) =
+            (parent.root.clone(), parent.session.depth + 1, parent.session.head.id.clone());
         let children: Vec<String> =
             parent.session.outline.children.iter().map(|child| child.id.clone()).collect();
         let mut behind = at;

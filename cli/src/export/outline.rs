@@ -327,8 +327,12 @@ mod tests {
                 r#"{"turn":1,"step":1,"message":{"toolCallId":"c","isError":true,"content":[]}}"#,
             ),
             ("step/end", 182, r#"{"turn":1,"step":1}"#),
-            ("user/message", 183, r#"{"source":{"kind":"user"},"content":[{"type":"text","text":" a
- b "}]}"#),
+            (
+                "user/message",
+                183,
+                r#"{"source":{"kind":"user"},"content":[{"type":"text","text":" a
+ b "}]}"#,
+            ),
             ("turn/end", 184, r#"{"turn":1,"reason":{"kind":"completed"}}"#),
         ]);
         let [turn] = outline.turns.as_slice() else { panic!("{:?}", outline.turns) };

@@ -1,14 +1,16 @@
 //! Messages that the model no longer sees, and what took their place (`docs/spec/surface.md`, section 2).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dshlog_codec::Event;
 use dshlog_codec::check::{EventType, NodeOrder};
 use dshlog_codec::json::Js;
 
-/// What became of a message.
+/// What became of an event on its way to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
+    /// It is no message.
+    None,
     /// The model sees it as it is.
     Seen,
     /// The model sees a shorter one in its place. The event that tells of it.
@@ -21,6 +23,8 @@ pub(crate) enum Fate {
 #[derive(Debug, Default)]
 pub(crate) struct Shadows {
     order: NodeOrder,
+    /// Every event that ever was a node of the surface.
+    nodes: HashSet<u64>,
     /// What took the place of an event: the node, and the event that tells of it.
     replaced: HashMap<u64, By>,
     /// The last summary, and the last prune.
@@ -48,6 +52,7 @@ impl Shadows {
 
     fn surface(&mut self, event: &Event<'_>, kind: EventType) {
         let seq = event.seq.0;
+        self.nodes.insert(seq);
         let Some(op) = event.surface_op().filter(|op| op.is_object()) else { return self.order.push(seq) };
         let end_of = |name| op.get(name).and_then(Js::as_count);
         let Some((start, end)) = end_of("startSeq").zip(end_of("endSeq")) else { return };
@@ -56,7 +61,9 @@ impl Shadows {
         let source = event.member("source").and_then(|source| source.get("kind"));
         let told = match kind {
             EventType::ToolResult => self.told[1],
-            EventType::UserMessage if source.is_some_and(|kind| kind.is("compact-checkpoint")) => self.told[0],
+            EventType::UserMessage if source.is_some_and(|kind| kind.is("compact-checkpoint")) => {
+                self.told[0]
+            }
             _ => None,
         };
         let by = By { node: seq, told: told.unwrap_or(seq), shortened };
@@ -65,7 +72,7 @@ impl Shadows {
 
     /// What became of the message in an event.
     pub(crate) fn fate(&self, seq: u64) -> Fate {
-        let mut fate = Fate::Seen;
+        let mut fate = if self.nodes.contains(&seq) { Fate::Seen } else { Fate::None };
         let mut at = seq;
         while let Some(by) = self.replaced.get(&at) {
             if !by.shortened {
@@ -108,7 +115,7 @@ mod tests {
             let doc = Doc::parse(row).unwrap();
             shadows.see(&Event::from_row(doc.root(), Place::default()));
         }
-        let fates: Vec<Fate> = [0, 1, 2, 3, 5, 7, 8].map(|seq| shadows.fate(seq)).into();
+        let fates: Vec<Fate> = [0, 1, 2, 3, 4, 5, 7, 8].map(|seq| shadows.fate(seq)).into();
         assert_eq!(
             fates,
             [
@@ -116,6 +123,7 @@ mod tests {
                 Fate::Gone(6),
                 Fate::Gone(6),
                 Fate::Shortened(4),
+                Fate::None,
                 Fate::Seen,
                 Fate::Seen,
                 Fate::Seen

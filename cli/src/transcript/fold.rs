@@ -358,7 +358,7 @@ impl Fold {
                 (run, event.seq.0, None)
             }
         };
-        settle(&mut run, event.seq.0, message, event.data, self.full);
+        settle(&mut run, event.seq.0, message, event.data, self.full && !self.record);
         run.millis = time.map(|time| event.time.0.saturating_sub(time));
         if let Some(turn) = &mut self.turn {
             turn.tools += 1;
@@ -401,11 +401,11 @@ impl Fold {
 
     fn inner_result(&mut self, event: &Event<'_>) {
         let id = text_or_empty(event.data, "subCallId");
-        let full = self.full;
+        let (full, record) = (self.full, self.record);
         let Some(call) = self.holder(event, "rootCallId") else { return };
         let Some(at) = call.inner.iter().position(|(inner, _, _)| *inner == id) else { return };
         let (_, time, mut run) = call.inner.remove(at);
-        settle(&mut run, event.seq.0, event.data, event.data, full);
+        settle(&mut run, event.seq.0, event.data, event.data, full && !record);
         run.millis = Some(event.time.0.saturating_sub(time));
         call.add(Inner::Tool(run), full);
     }

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use super::{Session, Sheet};
 use crate::export::{Ended, Fate, Request, Shadows, Span, Step, Turn};
 use crate::render::json::Object;
-use crate::transcript::{Attached, Body, Entry, Inner, Mood, Note, Output, Record, Seam, ToolRun, Usage, Who};
+use crate::transcript::{
+    Attached, Body, Entry, Inner, Mood, Note, Output, Record, Seam, ToolRun, Usage, Who,
+};
 
 /// JSON onto a stream.
 pub(crate) struct Json<'w> {
@@ -224,11 +226,11 @@ fn mood(mood: Mood) -> &'static str {
 
 /// Whether the model still sees the message in an event.
 fn seen(object: &mut Object, shadows: &Shadows, seq: Option<u64>) {
-    let (word, by) = match seq.map(|seq| shadows.fate(seq)) {
-        None => (None, None),
-        Some(Fate::Seen) => (Some("yes"), None),
-        Some(Fate::Shortened(by)) => (Some("shortened"), Some(by)),
-        Some(Fate::Gone(by)) => (Some("no"), Some(by)),
+    let (word, by) = match seq.map_or(Fate::None, |seq| shadows.fate(seq)) {
+        Fate::None => (None, None),
+        Fate::Seen => (Some("yes"), None),
+        Fate::Shortened(by) => (Some("shortened"), Some(by)),
+        Fate::Gone(by) => (Some("no"), Some(by)),
     };
     object.text_or_null("seen", word);
     object.count_or_null("seenUntil", by);

@@ -156,16 +156,12 @@ impl Sheet for Markdown<'_> {
     }
 
     fn entry(&mut self, session: &Session, entry: &Entry) -> io::Result<()> {
-        let seen = match entry.body {
-            Body::Said(_) | Body::Thinking(_) | Body::Context(_) => session.outline.shadows.fate(entry.seq),
-            Body::Tool(ref run) => {
-                let result = run.record.as_ref().and_then(|record| record.result);
-                result.map_or(Fate::Seen, |seq| session.outline.shadows.fate(seq))
-            }
-            _ => Fate::Seen,
+        let seen = match &entry.body {
+            Body::Tool(run) => run.record.as_ref().and_then(|record| record.result),
+            _ => Some(entry.seq),
         };
-        let mark = match seen {
-            Fate::Seen => entry.seq.to_string(),
+        let mark = match seen.map_or(Fate::None, |seq| session.outline.shadows.fate(seq)) {
+            Fate::None | Fate::Seen => entry.seq.to_string(),
             Fate::Shortened(by) => format!("{}, shortened for the model at {by}", entry.seq),
             Fate::Gone(by) => format!("{}, no longer seen by the model since {by}", entry.seq),
         };
@@ -189,9 +185,7 @@ impl Sheet for Markdown<'_> {
             }
             Body::Seam(Seam::Fork) => {
                 let parent = session.head.parent.as_deref().map(code).unwrap_or_default();
-                self.part(&format!(
-                    "---\n\n**Fork** · everything above comes from {parent} · {mark}\n\n---"
-                ))
+                self.part(&format!("---\n\n**Fork** · everything above comes from {parent} · {mark}\n\n---"))
             }
             Body::Seam(Seam::PickedUp { pause }) => {
                 let pause = units::duration(*pause);

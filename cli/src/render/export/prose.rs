@@ -107,8 +107,7 @@ impl<'a> Fence<'a> {
     }
 
     fn closes(&self, line: &str) -> bool {
-        unindented(line)
-            .is_some_and(|bare| bare.len() >= self.length && bare.chars().all(|c| c == self.mark))
+        unindented(line).is_some_and(|bare| bare.len() >= self.length && bare.chars().all(|c| c == self.mark))
     }
 }
 

@@ -214,7 +214,8 @@ mod tests {
         assert_eq!(Markup::prose(&fenced).0, format!("<pre class=\"t\">\n{HARMLESS}</pre>"));
         for language in [Language::Json, Language::Shell, Language::Diff] {
             let painted = Markup::code(HOSTILE, Some(language)).0;
-            let text = painted.replace("<pre class=\"t\">\n", "").replace("</pre>", "").replace("</span>", "");
+            let text =
+                painted.replace("<pre class=\"t\">\n", "").replace("</pre>", "").replace("</span>", "");
             let tags = text.split('<').skip(1).filter(|tag| !tag.starts_with("span class=\""));
             assert_eq!(tags.count(), 0, "{painted}");
         }

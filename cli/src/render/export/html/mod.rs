@@ -26,7 +26,9 @@ use crate::render::text::{lines, one_line, visible};
 use crate::render::units;
 use crate::transcript::{Body, Compacted, Entry, Item, Note, Said, Seam, TurnEnd, Who};
 use markup::Markup;
-use view::{Close, EntryView, Folded, Line, NavSession, NavTurn, Open, Part, SaidView, SessionView, TurnView};
+use view::{
+    Close, EntryView, Folded, Line, NavSession, NavTurn, Open, Part, SaidView, SessionView, TurnView,
+};
 
 const STYLE: &str = include_str!("../../../../templates/page.css");
 const SCRIPT: &str = include_str!("../../../../templates/page.js");
@@ -121,9 +123,9 @@ impl<'w> Html<'w> {
         body: &impl Template,
     ) -> io::Result<()> {
         let fate = match fate {
-            Fate::Seen => None,
-            Fate::Shortened(by) => Some(("shortened for the model", self.link(by), by)),
-            Fate::Gone(by) => Some(("no longer seen by the model", self.link(by), by)),
+            Fate::None | Fate::Seen => None,
+            Fate::Shortened(by) => Some(("shortened", "shortened for the model", self.link(by), by)),
+            Fate::Gone(by) => Some(("unseen", "no longer seen by the model", self.link(by), by)),
         };
         let clock = self.time(entry.time, "%-d %b %Y %H:%M:%S%.3f");
         let body = Markup::rendered(body)?;
@@ -180,7 +182,7 @@ impl<'w> Html<'w> {
                 let id = if item.seq == entry.seq { None } else { self.anchor(item.seq) };
                 let text = item.text.as_deref().filter(|text| !text.is_empty());
                 let fate = match session.outline.shadows.fate(item.seq) {
-                    Fate::Seen => String::new(),
+                    Fate::None | Fate::Seen => String::new(),
                     Fate::Shortened(by) | Fate::Gone(by) => {
                         format!(" · no longer seen by the model since {by}")
                     }
@@ -191,11 +193,12 @@ impl<'w> Html<'w> {
             .collect();
         let view =
             Folded { who: "Context", detail: names.join(" · "), peek: String::new(), parts, is_open: false };
-        self.wrap(entry, ("context", "Context"), Fate::Seen, &view)
+        self.wrap(entry, ("context", "Context"), Fate::None, &view)
     }
 
     fn note(&mut self, entry: &Entry, note: &Note) -> io::Result<()> {
-        let link = self.sessions.iter().find(|(id, at)| **at != self.session && note.text.contains(id.as_str()));
+        let link =
+            self.sessions.iter().find(|(id, at)| **at != self.session && note.text.contains(id.as_str()));
         let view = Line {
             sign: sign(note.mood),
             mood: view::mood(note.mood),
@@ -204,7 +207,7 @@ impl<'w> Html<'w> {
             link: link.map(|(_, at)| (session_anchor(*at), "shown below")),
             cost: String::new(),
         };
-        self.wrap(entry, ("note", note.label), Fate::Seen, &view)
+        self.wrap(entry, ("note", note.label), Fate::None, &view)
     }
 
     fn compacted(&mut self, entry: &Entry, compaction: &Compacted) -> io::Result<()> {
@@ -215,7 +218,7 @@ impl<'w> Html<'w> {
             parts: vec![Part { id: None, name: String::new(), text: Markup::prose(&compaction.summary) }],
             is_open: false,
         };
-        self.wrap(entry, ("compaction", "Compaction"), Fate::Seen, &view)
+        self.wrap(entry, ("compaction", "Compaction"), Fate::None, &view)
     }
 
     fn seam(&mut self, session: &Session, entry: &Entry, seam: &Seam) -> io::Result<()> {
@@ -236,7 +239,7 @@ impl<'w> Html<'w> {
             link: None,
             cost: String::new(),
         };
-        self.wrap(entry, ("seam", who), Fate::Seen, &view)
+        self.wrap(entry, ("seam", who), Fate::None, &view)
     }
 
     fn turn_end(&mut self, entry: &Entry, end: &TurnEnd) -> io::Result<()> {
@@ -248,7 +251,7 @@ impl<'w> Html<'w> {
             link: None,
             cost: cost(end),
         };
-        self.wrap(entry, ("end", "End of the turn"), Fate::Seen, &view)
+        self.wrap(entry, ("end", "End of the turn"), Fate::None, &view)
     }
 }
 
@@ -295,9 +298,9 @@ impl Sheet for Html<'_> {
             cwd: head.cwd.as_deref().map(|cwd| visible(cwd).into_owned()),
             stored: &head.stored,
             created: self.time(head.created, "%-d %b %Y %H:%M %Z"),
-            origin: session.origin().map(|(relation, parent)| {
-                (relation, visible(parent).into_owned(), anchor_of(parent))
-            }),
+            origin: session
+                .origin()
+                .map(|(relation, parent)| (relation, visible(parent).into_owned(), anchor_of(parent))),
             inherited: (head.inherited > 0).then(|| units::count(head.inherited, "event")),
             facts: session.facts().iter().map(|fact| visible(fact).into_owned()).collect(),
             children: session.outline.children.iter().map(child).collect(),
@@ -325,7 +328,7 @@ impl Sheet for Html<'_> {
                 let result = run.record.as_ref().and_then(|record| record.result);
                 let id = result.and_then(|seq| self.anchor(seq));
                 let view = view::tool(&self.images, run, id)?;
-                let fate = result.map_or(Fate::Seen, |seq| session.outline.shadows.fate(seq));
+                let fate = result.map_or(Fate::None, |seq| session.outline.shadows.fate(seq));
                 self.wrap(entry, ("tool", &run.name), fate, &view)
             }
             Body::Note(note) => self.note(entry, note),

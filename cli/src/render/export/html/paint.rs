@@ -134,7 +134,8 @@ fn json(painter: &mut Painter<'_>) {
 }
 
 const KEYWORDS: [&str; 15] = [
-    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!", "time",
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!",
+    "time",
 ];
 
 fn shell(painter: &mut Painter<'_>) {
@@ -171,8 +172,9 @@ fn shell(painter: &mut Painter<'_>) {
             }
             c if starts_word && is_program && !c.is_whitespace() => {
                 let rest = painter.rest();
-                let length =
-                    rest.find(|c: char| c.is_whitespace() || ";|&(){}'\"$`".contains(c)).unwrap_or(rest.len());
+                let length = rest
+                    .find(|c: char| c.is_whitespace() || ";|&(){}'\"$`".contains(c))
+                    .unwrap_or(rest.len());
                 let word = &rest[..length];
                 // An assignment may stand in front of the program.
                 if word.contains('=') {

@@ -92,7 +92,7 @@ pub(super) struct TurnView {
 pub(super) struct EntryView {
     pub(super) id: Option<String>,
     pub(super) class: &'static str,
-    pub(super) fate: Option<(&'static str, String, u64)>,
+    pub(super) fate: Option<(&'static str, &'static str, String, u64)>,
     pub(super) anchor: String,
     pub(super) clock: String,
     pub(super) seq: u64,
