@@ -28,7 +28,7 @@ pub(super) fn publish(
     // Those of any other new file: what the umask leaves.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(folder).map_err(failed)?;
+    let file = builder.tempfile_in(folder).map_err(|error| failed(error.kind().into()))?;
     let mut out = BufWriter::with_capacity(64 * 1024, file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;

@@ -258,7 +258,10 @@ impl<'w> Html<'w> {
 impl Sheet for Html<'_> {
     fn open(&mut self, sessions: &[&Session]) -> io::Result<()> {
         let mut data = Object::new("dshlog.page/1");
-        data.array("sessions", sessions, |session, object| turns(object, &session.outline.turns));
+        data.array("sessions", sessions, |session, object| {
+            let shown: Vec<Turn> = session.outline.turns.iter().map(shown).collect();
+            turns(object, &shown);
+        });
         let mut json = Vec::new();
         data.write_line(&mut json)?;
         self.data = Markup::json(&json);
@@ -370,6 +373,22 @@ fn nav_turn(session: usize, turn: &Turn) -> NavTurn {
         took: took.unwrap_or_else(|| "open".to_owned()),
         mood: turn.end.as_ref().map_or("warn", |end| view::mood(end.mood)),
     }
+}
+
+/// A turn for scripts, which put its texts into the page as they are.
+fn shown(turn: &Turn) -> Turn {
+    let mut turn = turn.clone();
+    let mut show = |text: &mut String| *text = visible(text).into_owned();
+    show(&mut turn.about);
+    turn.end.iter_mut().for_each(|end| show(&mut end.outcome));
+    for step in &mut turn.steps {
+        step.requests.iter_mut().flat_map(|request| &mut request.model).for_each(&mut show);
+        for tool in &mut step.tools {
+            show(&mut tool.name);
+            show(&mut tool.about);
+        }
+    }
+    turn
 }
 
 /// A moment for machines; what no calendar holds is left out.
