@@ -1,4 +1,5 @@
 //! `dshlog export`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -115,7 +115,7 @@ fn part(ctx: &mut Ctx, args: &Export, chosen: &Chosen, depth: usize) -> Result<P
         (None, Some(at)) => Some(format!("only up to event {at}")),
         (Some(turn), Some(at)) => Some(format!("only turn {turn}, up to event {at}")),
     };
-    outline.turns.retain(|turn| args.turn.is_none_or(|only| turn.turn == only));
+    outline.turns.retain(|turn| args.turn.is_none_or(|only| turn.number == only));
     let root = chosen.member.as_ref().map(|member| member.root.clone());
     let session = Session {
         head,

@@ -32,7 +32,7 @@ pub(crate) struct Outline {
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     /// Its number.
-    pub(crate) turn: u64,
+    pub(crate) number: u64,
     /// The event that began it.
     pub(crate) seq: u64,
     /// When that was, epoch milliseconds.
@@ -64,7 +64,7 @@ pub(crate) struct Ended {
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Its number within the turn.
-    pub(crate) step: u64,
+    pub(crate) number: u64,
     /// The event that began it.
     pub(crate) seq: u64,
     /// When that was.
@@ -133,7 +133,7 @@ impl Outline {
         let (seq, time) = (event.seq.0, event.time.0);
         match &*event.kind.to_lossy() {
             "turn/start" => self.turns.push(Turn {
-                turn: count("turn").unwrap_or(0),
+                number: count("turn").unwrap_or(0),
                 seq,
                 time,
                 about: String::new(),
@@ -141,10 +141,10 @@ impl Outline {
                 steps: Vec::new(),
             }),
             "step/start" => {
-                let step = count("step").unwrap_or(0);
+                let number = count("step").unwrap_or(0);
                 if let Some(turn) = self.turns.last_mut() {
                     let (requests, tools) = (Vec::new(), Vec::new());
-                    turn.steps.push(Step { step, seq, time, end: None, requests, tools });
+                    turn.steps.push(Step { number, seq, time, end: None, requests, tools });
                 }
             }
             "request/header" => {
@@ -305,7 +305,7 @@ mod tests {
     /// The vector of `docs/spec/surface.md`, 11.5, and what follows a retry.
     #[test]
     fn requests_and_calls_have_their_times() {
-        let call = r#"{"turn":1,"step":1,"callId":"c","name":"bash","arguments":"{"command":"ls"}"}"#;
+        let call = r#"{"turn":1,"step":1,"callId":"c","name":"bash","arguments":"{\"command\":\"ls\"}"}"#;
         let outline = outline(&[
             ("turn/start", 100, r#"{"turn":1}"#),
             ("step/start", 110, r#"{"turn":1,"step":1}"#),
@@ -330,8 +330,7 @@ mod tests {
             (
                 "user/message",
                 183,
-                r#"{"source":{"kind":"user"},"content":[{"type":"text","text":" a
- b "}]}"#,
+                r#"{"source":{"kind":"user"},"content":[{"type":"text","text":" a\n b "}]}"#,
             ),
             ("turn/end", 184, r#"{"turn":1,"reason":{"kind":"completed"}}"#),
         ]);
@@ -346,9 +345,9 @@ mod tests {
         assert_eq!((span.name.as_str(), span.about.as_str()), ("bash", "ls"));
         let end = turn.end.as_ref().unwrap();
         assert_eq!((end.seq, end.usage.output, end.mood), (9, 7, Mood::Good));
-        assert_eq!(turn.step_at(5).map(|step| step.step), Some(1));
-        assert_eq!(turn.step_at(8).map(|step| step.step), None);
-        assert_eq!(outline.turn_at(10).map(|turn| turn.turn), None);
+        assert_eq!(turn.step_at(5).map(|step| step.number), Some(1));
+        assert_eq!(turn.step_at(8).map(|step| step.number), None);
+        assert_eq!(outline.turn_at(10).map(|turn| turn.number), None);
     }
 
     /// `docs/spec/surface.md`, 10.6.

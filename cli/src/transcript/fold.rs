@@ -344,19 +344,16 @@ impl Fold {
             .or_else(|| text(event.data, "callId"))
             .unwrap_or_default();
         let found = self.calls.iter().position(|call| call.id == id);
-        let (mut run, seq, time) = match found {
-            Some(at) => {
-                let mut call = self.calls.remove(at);
-                for (_, _, run) in std::mem::take(&mut call.inner) {
-                    call.add(Inner::Tool(run), self.full);
-                }
-                (call.run, call.seq, Some(call.time))
+        let (mut run, seq, time) = if let Some(at) = found {
+            let mut call = self.calls.remove(at);
+            for (_, _, run) in std::mem::take(&mut call.inner) {
+                call.add(Inner::Tool(run), self.full);
             }
-            None => {
-                let mut run = started(format!("call {id}"), None, false);
-                run.record = self.record.then(|| record(&id, event.time.0, None));
-                (run, event.seq.0, None)
-            }
+            (call.run, call.seq, Some(call.time))
+        } else {
+            let mut run = started(format!("call {id}"), None, false);
+            run.record = self.record.then(|| record(&id, event.time.0, None));
+            (run, event.seq.0, None)
         };
         settle(&mut run, event.seq.0, message, event.data, self.full && !self.record);
         run.millis = time.map(|time| event.time.0.saturating_sub(time));

@@ -28,12 +28,12 @@ pub(super) fn publish(
     // Those of any other new file: what the umask leaves.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(folder).map_err(|error| failed(error.kind().into()))?;
-    let mut out = BufWriter::with_capacity(64 * 1024, file);
+    let unnamed = builder.tempfile_in(folder).map_err(|error| failed(error.kind().into()))?;
+    let mut out = BufWriter::with_capacity(64 * 1024, unnamed);
     fill(&mut out)?;
-    let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
-    file.as_file().sync_all().map_err(failed)?;
-    let named = if force { file.persist(path) } else { file.persist_noclobber(path) };
+    let unnamed = out.into_inner().map_err(|error| failed(error.into_error()))?;
+    unnamed.as_file().sync_all().map_err(failed)?;
+    let named = if force { unnamed.persist(path) } else { unnamed.persist_noclobber(path) };
     if let Err(error) = named {
         return Err(match error.error.kind() {
             io::ErrorKind::AlreadyExists => exists(path),

@@ -92,7 +92,7 @@ fn head(session: &Session) -> Object {
 /// How the turns went.
 pub(super) fn turns(document: &mut Object, turns: &[Turn]) {
     document.array("turns", turns, |turn, object| {
-        object.count("turn", turn.turn);
+        object.count("turn", turn.number);
         object.count("seq", turn.seq);
         object.millis_or_null("time", Some(turn.time));
         object.text("about", &turn.about);
@@ -113,7 +113,7 @@ fn ended(object: &mut Object, end: &Ended) {
 }
 
 fn step(step: &Step, object: &mut Object) {
-    object.count("step", step.step);
+    object.count("step", step.number);
     object.count("seq", step.seq);
     object.millis_or_null("time", Some(step.time));
     object.count_or_null("endSeq", step.end.map(|(seq, _)| seq));
@@ -144,8 +144,8 @@ fn entry(session: &Session, entry: &Entry) -> Object {
     object.count("seq", entry.seq);
     object.millis_or_null("time", Some(entry.time));
     let turn = outline.turn_at(entry.seq);
-    object.count_or_null("turn", turn.map(|turn| turn.turn));
-    object.count_or_null("step", turn.and_then(|turn| turn.step_at(entry.seq)).map(|step| step.step));
+    object.count_or_null("turn", turn.map(|turn| turn.number));
+    object.count_or_null("step", turn.and_then(|turn| turn.step_at(entry.seq)).map(|step| step.number));
     match &entry.body {
         Body::TurnStart(_) => {}
         Body::Said(said) => {

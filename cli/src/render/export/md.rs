@@ -384,7 +384,7 @@ mod tests {
         for (text, expected) in [
             ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
             ("a `<b>` c", "a `<b>` c"),
-            (r"\`<b>\`", r"\\`<b>\\`"),
+            (r"\`<b>\`", r"\\`<b>\`"),
             ("a ` <b>", r"a \` &lt;b>"),
             ("![x](http://h/x.png)", r"!\[x]\(http://h/x.png)"),
             ("[x](javascript:alert(1))", r"[x]\(javascript:alert(1))"),

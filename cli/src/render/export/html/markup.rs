@@ -1,6 +1,6 @@
 //! Foreign text as HTML. Everything that a template prints unescaped is made here, and begins as escaped text.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use askama::filters::HtmlSafe;
 use base64::Engine as _;
@@ -48,9 +48,9 @@ impl Markup {
                 Block::Heading(level, text) => {
                     // The page's own headings end at the third level.
                     let level = (level + 3).min(6);
-                    out.push_str(&format!("<h{level} class=\"t\">"));
+                    let _ = write!(out, "<h{level} class=\"t\">");
                     line(&mut out, text);
-                    out.push_str(&format!("</h{level}>"));
+                    let _ = write!(out, "</h{level}>");
                 }
                 Block::Code(word, code) => {
                     out.push_str(&Markup::code(code, Language::named(word).or_else(|| Language::of(code))).0);
@@ -153,9 +153,9 @@ fn line(out: &mut String, text: &str) {
             Span::Code(text) => ("code", text),
             Span::Strong(text) => ("strong", text),
         };
-        out.push_str(&format!("<{tag}>"));
+        let _ = write!(out, "<{tag}>");
         escape(out, text);
-        out.push_str(&format!("</{tag}>"));
+        let _ = write!(out, "</{tag}>");
     }
 }
 
@@ -170,7 +170,7 @@ fn paint(out: &mut String, token: Token, text: &str) {
         Token::Added => "add",
         Token::Removed => "del",
     };
-    out.push_str(&format!("<span class=\"{class}\">"));
+    let _ = write!(out, "<span class=\"{class}\">");
     escape(out, text);
     out.push_str("</span>");
 }

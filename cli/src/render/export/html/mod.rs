@@ -368,7 +368,7 @@ fn nav_turn(session: usize, turn: &Turn) -> NavTurn {
     let took = turn.end.as_ref().map(|end| units::duration(end.time.saturating_sub(turn.time)));
     NavTurn {
         anchor: anchor(session, "turn", turn.seq),
-        number: turn.turn,
+        number: turn.number,
         about: visible(&turn.about).into_owned(),
         took: took.unwrap_or_else(|| "open".to_owned()),
         mood: turn.end.as_ref().map_or("warn", |end| view::mood(end.mood)),

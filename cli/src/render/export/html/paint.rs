@@ -206,6 +206,8 @@ fn diff(painter: &mut Painter<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     /// Tokens that are not plain, each with a letter for what it is.
@@ -222,7 +224,7 @@ mod tests {
                 Token::Added => '+',
                 Token::Removed => '-',
             };
-            painted.push_str(&format!("{letter}[{part}]"));
+            let _ = write!(painted, "{letter}[{part}]");
         }
         painted
     }
