@@ -11,6 +11,7 @@ use dshlog_tests::grow::{Plan, grow};
 use dshlog_tests::hostile::{MARK, hostile};
 use dshlog_tests::model::{Corpora, Status, repository};
 use insta::assert_snapshot;
+use pulldown_cmark::{Event, Options, Parser, Tag};
 use serde_json::Value;
 
 use crate::{PROGRAM, place};
@@ -185,6 +186,33 @@ fn hostile_text_in_a_terminal() {
         };
         assert_eq!(shown.chars().find(|c| acting(*c)), None, "{args:?}");
     }
+}
+
+/// A reader of Markdown finds no HTML, no link, no image and no heading in it but ours.
+#[test]
+fn hostile_text_in_markdown() {
+    let place = Place::empty(PROGRAM);
+    hostile(&place.home()).unwrap();
+    let text = String::from_utf8(place.run(&["export", "latest", "--format", "md"]).stdout).unwrap();
+    let mut headings = Vec::new();
+    let mut html = String::new();
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
+    for event in Parser::new_ext(&text, options) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => headings.push(level as u8),
+            Event::Start(Tag::Link { .. } | Tag::Image { .. }) => panic!("{event:?}"),
+            Event::Html(part) | Event::InlineHtml(part) => html.push_str(&part),
+            _ => {}
+        }
+    }
+    for line in html.lines() {
+        let inner = line.strip_prefix("<details><summary>").and_then(|line| line.strip_suffix("</summary>"));
+        assert!(line == "</details>" || inner.is_some_and(|inner| !inner.contains(['<', '>'])), "{line}");
+    }
+    assert!(html.contains(MARK), "a summary tells of it");
+    // Of the session and of the turn; those of the texts are of the fourth level and below.
+    assert_eq!(headings.iter().filter(|level| **level < 4).collect::<Vec<_>>(), [&1, &2]);
+    assert!(headings.len() > 2);
 }
 
 /// In a browser it is text: no script runs, nothing is fetched, no element comes of it.
