@@ -294,12 +294,11 @@ fn line(text: &str) -> String {
             Span::Code(text) => out.push_str(&code(text)),
         }
     }
-    // A row of these below a paragraph would make a heading of it, or hold fences.
-    let bare = text.trim();
-    let is_rule = !bare.is_empty() && (bare.chars().all(|c| c == '=') || bare.chars().all(|c| c == '-'));
-    if is_rule || bare.starts_with("~~~") || bare.starts_with('#') {
-        let blank = out.len() - out.trim_start().len();
-        out.insert(blank, '\\');
+    // A row of these below a paragraph would make a heading of it, in a quote too; or hold a fence.
+    let bare = text.trim_start_matches([' ', '\t', '>']);
+    let is_rule = matches!(bare.trim_end().as_bytes(), [mark @ (b'=' | b'-'), rest @ ..] if rest.iter().all(|c| c == mark));
+    if is_rule || bare.starts_with("~~~") {
+        out.insert(text.len() - bare.len(), '\\');
     }
     out
 }
@@ -321,6 +320,8 @@ fn escape(out: &mut String, text: &str) {
             // Images, links and the targets of links.
             '[' if before == '!' => out.push_str("\\["),
             '(' | ':' if before == ']' => out.extend(['\\', c]),
+            // Headings, in lists and quotes too.
+            '#' if before.is_whitespace() || before == '>' => out.push_str("\\#"),
             '~' if before == '~' => out.push_str("\\~"),
             c => out.push(c),
         }
@@ -356,6 +357,8 @@ fn longest_run(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+
     use super::*;
 
     #[test]
@@ -403,5 +406,29 @@ mod tests {
         }
         assert_eq!(escaped("a\nb <i>"), "a\\\\nb &lt;i>");
         assert_eq!(quote("a\n\n```\nb"), "> a\n>\n> ```\n> b\n");
+    }
+
+    proptest::proptest! {
+        /// Whatever is said, a reader of Markdown finds nothing in it that acts, and no heading that could be ours.
+        #[test]
+        fn nothing_that_is_said_acts(text in r"[a<>/`~#*_=|!\[\]():&;.1 \n\t\\-]{0,40}") {
+            let said = prose(&text);
+            let options = Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES | Options::ENABLE_STRIKETHROUGH
+                | Options::ENABLE_TASKLISTS | Options::ENABLE_GFM;
+            for shown in [quote(&said), format!("before\n\n{said}\n\n## Turn")] {
+                let mut titles = 0;
+                for event in Parser::new_ext(&shown, options) {
+                    let acts = matches!(
+                        event,
+                        Event::Html(_) | Event::InlineHtml(_) | Event::Start(Tag::Link { .. } | Tag::Image { .. })
+                    );
+                    proptest::prop_assert!(!acts, "{event:?} in {shown:?}");
+                    if let Event::Start(Tag::Heading { level, .. }) = event {
+                        titles += usize::from((level as u8) < 4);
+                    }
+                }
+                proptest::prop_assert_eq!(titles, usize::from(shown.starts_with("before")), "{:?}", shown);
+            }
+        }
     }
 }
