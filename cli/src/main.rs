@@ -5,6 +5,7 @@ mod cmd;
 mod ctx;
 mod doctor;
 mod exit;
+mod export;
 mod hint;
 mod pager;
 mod pool;

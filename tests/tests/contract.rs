@@ -11,9 +11,7 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in
-        ["ls", "read", "request", "stats", "verify", "migrate", "fork", "doctor", "completions", "man"]
-    {
+    for command in ["ls", "read", "export", "verify", "migrate", "doctor", "completions", "man"] {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -57,6 +55,7 @@ fn a_closed_pipe_is_no_error() {
         &["read", "latest", "--events"],
         &["request", "latest"],
         &["request", "latest", "--format", "messages"],
+        &["export", "latest"],
         &["ls"],
         &["stats"],
         &["verify"],

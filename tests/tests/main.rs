@@ -5,6 +5,7 @@ mod answers;
 mod contract;
 mod docs;
 mod doctor;
+mod export;
 mod follow;
 mod fork;
 mod generations;

@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod export;
 mod fork;
 mod ls;
 mod man;
@@ -17,6 +18,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use completions::Completions;
 pub(crate) use doctor::Doctor;
+pub(crate) use export::Export;
 pub(crate) use fork::{Fork, ForkAt};
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
@@ -145,6 +147,7 @@ pub(crate) enum Command {
     Read(Read),
     Request(Request),
     Stats(Stats),
+    Export(Export),
     Verify(Verify),
     Migrate(Migrate),
     Fork(Fork),

@@ -2,6 +2,7 @@
 
 mod completions;
 mod doctor;
+mod export;
 mod fork;
 mod ls;
 mod man;
@@ -24,6 +25,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),
         Command::Stats(args) => stats::run(ctx, &args),
+        Command::Export(args) => export::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Fork(args) => fork::run(ctx, &args),

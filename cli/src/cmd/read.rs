@@ -21,7 +21,8 @@ use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select::{self, Chosen};
 use crate::source::{Checked, Form, Log, Walked};
-use filter::Filter;
+pub(super) use filter::Filter;
+pub(super) use transcript::head;
 
 /// Show a session.
 pub(crate) fn run(ctx: &mut Ctx, args: &Read) -> Result<Outcome, Failure> {

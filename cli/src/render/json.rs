@@ -17,6 +17,13 @@ impl Object {
         object
     }
 
+    /// An object that is no document, such as a line of one; with its first member.
+    pub(crate) fn part(name: &str, value: &str) -> Self {
+        let mut object = Object(b"{".to_vec());
+        object.text(name, value);
+        object
+    }
+
     fn name(&mut self, name: &str) {
         if self.0.len() > 1 {
             self.0.push(b',');

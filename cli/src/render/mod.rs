@@ -1,6 +1,7 @@
 //! Data in, text out. Nothing here computes facts about a log.
 
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod json;
 pub(crate) mod ls;

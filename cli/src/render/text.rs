@@ -26,6 +26,29 @@ pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The same for a text of many lines in a document: line ends and tabs stay, `\r\n` becomes `\n`.
+pub(crate) fn visible_block(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| matches!(c, '\n' | '\t') || !acts(c);
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) || text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match (line.strip_suffix("\r\n"), line.strip_suffix('\n')) {
+            (Some(line), _) | (None, Some(line)) => (line, "\n"),
+            (None, None) => (line, ""),
+        };
+        for (number, part) in line.split('\t').enumerate() {
+            if number > 0 {
+                shown.push('\t');
+            }
+            shown.push_str(&visible(part));
+        }
+        shown.push_str(end);
+    }
+    Cow::Owned(shown)
+}
+
 /// True for characters that are never printed as they are.
 fn acts(c: char) -> bool {
     c.is_control()
@@ -215,6 +238,18 @@ fn is_closing(grapheme: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_keep_their_lines_and_nothing_that_acts() {
+        for (text, expected) in [
+            ("a\n\tb\n", "a\n\tb\n"),
+            ("a\r\nb\rc\r", "a\nb\\rc\\r"),
+            ("\u{1b}[31m\n\0\u{202e}é", "\\x1b[31m\n\\x00\\u{202e}é"),
+            ("", ""),
+        ] {
+            assert_eq!(visible_block(text), expected, "{text:?}");
+        }
+    }
 
     #[test]
     fn nothing_foreign_acts_on_the_terminal() {

@@ -8,7 +8,7 @@ use dshlog_replay::Surface;
 use super::facts::{self, todos, turn_outcome};
 use super::payload::{attempt, content, count, failure, is_replacement, source_kind, text, text_or_empty};
 use super::summary::Meter;
-use super::tool::{Pending, settle, started};
+use super::tool::{Pending, record, settle, started};
 use super::{Body, Compacted, Entry, Inner, Item, Mood, Note, Output, Said, Seam, ToolRun, TurnEnd, Who};
 use crate::render::text::one_line;
 use crate::render::units;
@@ -50,6 +50,7 @@ struct Turn {
 #[derive(Debug, Default)]
 pub(crate) struct Fold {
     full: bool,
+    record: bool,
     hidden: bool,
     turn: Option<Turn>,
     calls: Vec<Pending>,
@@ -101,6 +102,11 @@ impl Fold {
         let shadow = surface.shadow_of(seq).filter(|shadow| shadow.kind == EventType::ToolResult)?;
         let now = surface.node(surface.stands_for(seq))?;
         (now.kind == EventType::ToolResult).then_some(shadow.by.0)
+    }
+
+    /// A fold that keeps everything: calls word for word, beside what a folded transcript says of them.
+    pub(crate) fn record() -> Self {
+        Fold { full: true, record: true, ..Fold::default() }
     }
 
     /// From now on follow along, but tell nothing (or tell again).
@@ -236,7 +242,8 @@ impl Fold {
         if !self.hidden {
             let text = text.filter(|_| self.full);
             let unseen = event.surface_op().map(|_| self.is_unseen(event.seq));
-            let item = Item { name: name.to_owned(), detail, text, unseen: unseen == Some(true) };
+            let unseen_item = unseen == Some(true);
+            let item = Item { seq: event.seq.0, name: name.to_owned(), detail, text, unseen: unseen_item };
             self.context.push(Told { seq: event.seq.0, time: event.time.0, item, unseen });
         }
     }
@@ -275,11 +282,11 @@ impl Fold {
 
     fn developer(&mut self, event: &Event<'_>) {
         let content = content(event.member("message").and_then(|message| message.get("content")));
-        let mut detail = content.attached.join(" ");
+        let mut detail: Vec<String> = content.attached.into_iter().map(|attached| attached.words).collect();
         if !content.text.is_empty() {
-            detail = format!("{detail} {}", one_line(&content.text));
+            detail.push(one_line(&content.text));
         }
-        self.tell_context(event, "tools", detail.trim_start().to_owned(), None);
+        self.tell_context(event, "tools", detail.join(" "), None);
     }
 
     fn user(&mut self, event: &Event<'_>) {
@@ -360,8 +367,8 @@ impl Fold {
     }
 
     fn call(&mut self, event: &Event<'_>) {
-        let run = started(text_or_empty(event.data, "name"), event.member("arguments"), self.full);
         let id = text_or_empty(event.data, "callId");
+        let run = self.started(event, &id);
         if !self.hidden {
             self.calls.push(Pending {
                 id,
@@ -385,17 +392,18 @@ impl Fold {
             .or_else(|| text(event.data, "callId"))
             .unwrap_or_default();
         let found = self.calls.iter().position(|call| call.id == id);
-        let (mut run, seq, time) = match found {
-            Some(at) => {
-                let mut call = self.calls.remove(at);
-                for (_, _, run) in std::mem::take(&mut call.inner) {
-                    call.add(Inner::Tool(run), self.full);
-                }
-                (call.run, call.seq, Some(call.time))
+        let (mut run, seq, time) = if let Some(at) = found {
+            let mut call = self.calls.remove(at);
+            for (_, _, run) in std::mem::take(&mut call.inner) {
+                call.add(Inner::Tool(run), self.full);
             }
-            None => (started(format!("call {id}"), None, false), event.seq.0, None),
+            (call.run, call.seq, Some(call.time))
+        } else {
+            let mut run = started(format!("call {id}"), None, false);
+            run.record = self.record.then(|| record(&id, event.time.0, None));
+            (run, event.seq.0, None)
         };
-        settle(&mut run, message, event.data, self.full);
+        settle(&mut run, event.seq.0, message, event.data, self.full && !self.record);
         run.millis = time.map(|time| event.time.0.saturating_sub(time));
         if let Some(turn) = &mut self.turn {
             turn.tools += 1;
@@ -403,6 +411,14 @@ impl Fold {
         }
         run.pruned = self.pruned(event.seq);
         self.push_run(seq, event.time.0, run, self.is_unseen(event.seq));
+    }
+
+    /// A call that begins with this event. Records have its arguments word for word, so that they need not be spelled.
+    fn started(&self, event: &Event<'_>, id: &str) -> ToolRun {
+        let arguments = event.member("arguments");
+        let mut run = started(text_or_empty(event.data, "name"), arguments, self.full && !self.record);
+        run.record = self.record.then(|| record(id, event.time.0, arguments));
+        run
     }
 
     fn push_run(&mut self, seq: u64, time: i64, run: ToolRun, unseen: bool) {
@@ -422,8 +438,8 @@ impl Fold {
     }
 
     fn inner_call(&mut self, event: &Event<'_>) {
-        let run = started(text_or_empty(event.data, "name"), event.member("arguments"), self.full);
         let id = text_or_empty(event.data, "subCallId");
+        let run = self.started(event, &id);
         if let Some(call) = self.holder(event, "rootCallId") {
             call.inner.push((id, event.time.0, run));
         }
@@ -431,11 +447,11 @@ impl Fold {
 
     fn inner_result(&mut self, event: &Event<'_>) {
         let id = text_or_empty(event.data, "subCallId");
-        let full = self.full;
+        let (full, record) = (self.full, self.record);
         let Some(call) = self.holder(event, "rootCallId") else { return };
         let Some(at) = call.inner.iter().position(|(inner, _, _)| *inner == id) else { return };
         let (_, time, mut run) = call.inner.remove(at);
-        settle(&mut run, event.data, event.data, full);
+        settle(&mut run, event.seq.0, event.data, event.data, full && !record);
         run.millis = Some(event.time.0.saturating_sub(time));
         call.add(Inner::Tool(run), full);
     }
@@ -467,7 +483,10 @@ impl Fold {
             .map(|(now, _)| now)
             .collect();
         if !changed.is_empty() {
-            self.tell_context(event, &changed.join(", "), String::new(), None);
+            let tools = header.and_then(|header| header.get("tools")).into_iter().flat_map(Js::elements);
+            let names = || tools.map(|tool| text_or_empty(Some(tool), "name")).collect::<Vec<_>>().join("\n");
+            let names = self.record.then(names);
+            self.tell_context(event, &changed.join(", "), String::new(), names);
         }
     }
 
@@ -523,10 +542,13 @@ impl Fold {
 
     fn compaction(&mut self, event: &Event<'_>) {
         let range = event.member("shadowedRange");
+        let seqs = event.member("shadowedSeqs");
+        let seqs: Vec<u64> = seqs.into_iter().flat_map(Js::elements).filter_map(Js::as_count).collect();
         self.push(
             event,
             Body::Compacted(Compacted {
-                messages: event.member("shadowedSeqs").map_or(0, |seqs| seqs.elements().count() as u64),
+                messages: seqs.len() as u64,
+                seqs,
                 tokens: count(event.data, "shadowedTokenCount"),
                 range: count(range, "start").zip(count(range, "end")),
                 summary: content(event.member("summary")).text,

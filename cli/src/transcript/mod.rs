@@ -10,6 +10,7 @@ mod summary;
 mod tool;
 
 pub(crate) use fold::Fold;
+pub(crate) use payload::{Attached, Image};
 pub(crate) use summary::{Summary, Usage};
 
 /// What a message says: its text, and behind it what else is in it, each in a few words.
@@ -77,8 +78,8 @@ pub(crate) struct Said {
     pub(crate) who: Who,
     /// The text.
     pub(crate) text: String,
-    /// Images and files with it, each described in a few words.
-    pub(crate) attached: Vec<String>,
+    /// Images and files with it.
+    pub(crate) attached: Vec<Attached>,
     /// It was cut off.
     pub(crate) interrupted: bool,
 }
@@ -86,6 +87,8 @@ pub(crate) struct Said {
 /// One thing that the model was told.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
+    /// The event that told it.
+    pub(crate) seq: u64,
     /// Its name: the kind of the source, or what it is.
     pub(crate) name: String,
     /// More about it, such as its size.
@@ -141,6 +144,29 @@ pub(crate) struct ToolRun {
     pub(crate) dropped: u64,
     /// The event behind which the model sees the result with its middle cut out.
     pub(crate) pruned: Option<u64>,
+    /// The same word for word; only records have it.
+    pub(crate) record: Option<Box<Record>>,
+}
+
+/// A call as it was made and answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// Its id.
+    pub(crate) id: String,
+    /// When it was made, epoch milliseconds.
+    pub(crate) time: i64,
+    /// Its arguments: the text that the model wrote, or the value that code handed over, as JSON.
+    pub(crate) arguments: String,
+    /// The event with its result; nothing when there is none.
+    pub(crate) result: Option<u64>,
+    /// The result says that it is an error.
+    pub(crate) is_error: bool,
+    /// The code of that error, else its name.
+    pub(crate) error: Option<String>,
+    /// All text of the result.
+    pub(crate) text: String,
+    /// What else is in it.
+    pub(crate) attached: Vec<Attached>,
 }
 
 /// What a tool gave.
@@ -170,6 +196,8 @@ pub(crate) struct Compacted {
     pub(crate) tokens: Option<u64>,
     /// First and last of the replaced events.
     pub(crate) range: Option<(u64, u64)>,
+    /// All of them, in the order of the surface.
+    pub(crate) seqs: Vec<u64>,
     /// The summary.
     pub(crate) summary: String,
 }

@@ -1,5 +1,7 @@
 //! Texts out of payloads.
 
+use std::fmt;
+
 use dshlog_codec::Event;
 use dshlog_codec::json::Js;
 
@@ -26,7 +28,41 @@ pub(super) struct Content {
     /// All text.
     pub(super) text: String,
     /// Everything else but reasoning and tool calls.
-    pub(super) attached: Vec<String>,
+    pub(super) attached: Vec<Attached>,
+}
+
+/// Something in a message that is no text; shown as its description.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// A few words on it.
+    pub(crate) words: String,
+    /// The image, when it is one.
+    pub(crate) image: Option<Image>,
+}
+
+/// An image that a message cites; its bytes lie in the home (`docs/spec/storage.md`, section 1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Image {
+    /// `sha256:` and 64 digits.
+    pub(crate) id: String,
+    /// Such as `image/png`.
+    pub(crate) media_type: String,
+    /// Width and height in pixels.
+    pub(crate) pixels: Option<(u64, u64)>,
+    /// Size of the stored bytes.
+    pub(crate) bytes: Option<u64>,
+}
+
+impl fmt::Display for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl From<String> for Attached {
+    fn from(words: String) -> Self {
+        Attached { words, image: None }
+    }
 }
 
 /// Read a content array; wrapped results of older generations are unwrapped.
@@ -52,12 +88,16 @@ pub(super) fn content(blocks: Option<Js<'_>>) -> Content {
                 let file = block.get("attachment");
                 let size =
                     count(file, "bytes").map_or(String::new(), |bytes| format!(", {}", units::bytes(bytes)));
-                content.attached.push(format!("file {}{size}", text_or_empty(file, "name")));
+                content.attached.push(format!("file {}{size}", text_or_empty(file, "name")).into());
             }
-            "tool-addition" => content.attached.push(format!("+{}", text_or_empty(Some(block), "toolName"))),
-            "tool-removal" => content.attached.push(format!("-{}", text_or_empty(Some(block), "toolName"))),
+            "tool-addition" => {
+                content.attached.push(format!("+{}", text_or_empty(Some(block), "toolName")).into());
+            }
+            "tool-removal" => {
+                content.attached.push(format!("-{}", text_or_empty(Some(block), "toolName")).into());
+            }
             "" => {}
-            other => content.attached.push(other.to_owned()),
+            other => content.attached.push(other.to_owned().into()),
         }
     }
     content
@@ -70,13 +110,14 @@ fn append(text: &mut String, part: &str) {
     text.push_str(part);
 }
 
-fn image(block: Js<'_>) -> String {
+fn image(block: Js<'_>) -> Attached {
     let image = block.get("attachment");
+    let pixels = count(image, "width").zip(count(image, "height"));
     let mut words = String::from("image");
     if let Some(name) = text(image, "name") {
         words = format!("{words} {name}");
     }
-    if let (Some(width), Some(height)) = (count(image, "width"), count(image, "height")) {
+    if let Some((width, height)) = pixels {
         words = format!("{words} {width}×{height}");
     }
     if let Some(kind) = text(image, "mediaType") {
@@ -85,7 +126,13 @@ fn image(block: Js<'_>) -> String {
     if let Some(bytes) = count(image, "bytes") {
         words = format!("{words}, {}", units::bytes(bytes));
     }
-    words
+    let image = text(image, "attachmentId").map(|id| Image {
+        id,
+        media_type: text_or_empty(image, "mediaType"),
+        pixels,
+        bytes: count(image, "bytes"),
+    });
+    Attached { words, image }
 }
 
 /// A provider's failure in one line: `500 SERVER: message`.

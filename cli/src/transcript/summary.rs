@@ -29,6 +29,11 @@ impl Usage {
         (self.cached > 0).then(|| self.cached.saturating_mul(100) / self.sent().max(1))
     }
 
+    /// What the request that ended in this event took, when its provider said so.
+    pub(crate) fn settled(event: &Event<'_>) -> Option<Self> {
+        settled_usage(event).map(Usage::of)
+    }
+
     fn of(usage: Js<'_>) -> Self {
         let bucket = |name| count(Some(usage), name).unwrap_or(0);
         Usage {
@@ -66,7 +71,7 @@ impl Meter {
         let step = || Some((count(event.data, "turn")?, count(event.data, "step")?));
         match &*event.kind.to_lossy() {
             "assistant/message" | "assistant/attempt" => {
-                let Some(usage) = settled_usage(event).map(Usage::of) else { return };
+                let Some(usage) = Usage::settled(event) else { return };
                 let (turn, step) = step().unwrap_or_default();
                 if let Some((last_turn, last_step, last)) = self.last
                     && (last_turn, last_step) == (turn, step)

@@ -3,7 +3,7 @@
 use dshlog_codec::json::{Doc, Js};
 
 use super::payload::{content, count, text, text_or_empty};
-use super::{Inner, Mood, Output, ToolRun};
+use super::{Inner, Mood, Output, Record, ToolRun};
 
 /// Arguments that say what a call is about, the most telling first.
 const TELLING: [&str; 22] = [
@@ -69,7 +69,26 @@ pub(super) fn started(name: String, arguments: Option<Js<'_>>, full: bool) -> To
         inner: Vec::new(),
         dropped: 0,
         pruned: None,
+        record: None,
     }
+}
+
+/// What is known of a call before its result.
+pub(super) fn record(id: &str, time: i64, arguments: Option<Js<'_>>) -> Box<Record> {
+    let arguments = arguments.map(|value| match value.as_str() {
+        Some(text) => text.to_lossy().into_owned(),
+        None => value.raw().to_owned(),
+    });
+    Box::new(Record {
+        id: id.to_owned(),
+        time,
+        arguments: arguments.unwrap_or_default(),
+        result: None,
+        is_error: false,
+        error: None,
+        text: String::new(),
+        attached: Vec::new(),
+    })
 }
 
 fn argument(tool: &str, arguments: Option<Js<'_>>, full: bool) -> String {
@@ -140,18 +159,31 @@ fn spelled(arguments: Js<'_>) -> String {
     if lines.is_empty() { arguments.raw().to_owned() } else { lines.join("\n") }
 }
 
-/// What a result says. `message` holds `content`, `isError`; `holder` holds `error`, `meta`.
-pub(super) fn settle(run: &mut ToolRun, message: Option<Js<'_>>, holder: Option<Js<'_>>, full: bool) {
+/// What a result in event `seq` says. `message` holds `content`, `isError`; `holder` holds `error`, `meta`.
+pub(super) fn settle(
+    run: &mut ToolRun,
+    seq: u64,
+    message: Option<Js<'_>>,
+    holder: Option<Js<'_>>,
+    full: bool,
+) {
     let content = content(message.and_then(|message| message.get("content")));
     let wrapped = message
         .and_then(|message| message.get("content"))
         .and_then(|blocks| blocks.elements().next())
         .and_then(|block| block.get("isError"));
     let failed = message.and_then(|message| message.get("isError")).or(wrapped).is_some_and(Js::is_true);
+    let error = holder.and_then(|holder| holder.get("error"));
+    let code = text(error, "code").or_else(|| text(error, "name"));
+    if let Some(record) = &mut run.record {
+        record.result = Some(seq);
+        record.is_error = failed;
+        record.error.clone_from(&code);
+        record.text.clone_from(&content.text);
+        record.attached.clone_from(&content.attached);
+    }
     let mut text = content.text;
     let exit = take_exit_code(&mut text);
-    let error = holder.and_then(|holder| holder.get("error"));
-    let code = self::text(error, "code").or_else(|| self::text(error, "name"));
     run.mood = if failed || exit.is_some_and(|code| code != 0) { Mood::Bad } else { Mood::Good };
     run.outcome = match (exit, code) {
         (Some(code), _) => format!("exit {code}"),

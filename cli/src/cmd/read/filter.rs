@@ -8,7 +8,7 @@ use crate::exit::Failure;
 
 /// Turn, seqs and types. Follows the turns, so it must see every event.
 #[derive(Clone, Debug)]
-pub(super) struct Filter {
+pub(in crate::cmd) struct Filter {
     turn: Option<u64>,
     from: u64,
     to: u64,
@@ -19,6 +19,11 @@ pub(super) struct Filter {
 }
 
 impl Filter {
+    /// Only this turn, and only up to this event.
+    pub(in crate::cmd) fn excerpt(turn: Option<u64>, at: Option<u64>) -> Self {
+        Filter { turn, from: 0, to: u64::MAX, at, types: None, open: None, seen_turn: false }
+    }
+
     pub(super) fn new(args: &Read) -> Result<Self, Failure> {
         let (from, to) = match &args.seq {
             None => (0, u64::MAX),
@@ -45,12 +50,12 @@ impl Filter {
     }
 
     /// True when only `--at` is given or nothing.
-    pub(super) fn is_only_at(&self) -> bool {
+    pub(in crate::cmd) fn is_only_at(&self) -> bool {
         Filter { at: None, ..self.clone() }.is_empty()
     }
 
     /// The last event of interest.
-    pub(super) fn last(&self) -> u64 {
+    pub(in crate::cmd) fn last(&self) -> u64 {
         self.to.min(self.at.unwrap_or(u64::MAX))
     }
 
@@ -60,7 +65,7 @@ impl Filter {
     }
 
     /// Take in the next event; true when it is shown.
-    pub(super) fn see(&mut self, event: &Event<'_>) -> bool {
+    pub(in crate::cmd) fn see(&mut self, event: &Event<'_>) -> bool {
         let turn = || event.member("turn").and_then(dshlog_codec::json::Js::as_count);
         if event.is("turn/start") {
             self.open = turn();
@@ -78,7 +83,7 @@ impl Filter {
     }
 
     /// Refuse what was asked for and is not in the log, which has `events` events and was shown to [`Filter::see`].
-    pub(super) fn check(&self, events: u64) -> Result<(), Failure> {
+    pub(in crate::cmd) fn check(&self, events: u64) -> Result<(), Failure> {
         self.missed(events).map_or(Ok(()), |missed| Err(Failure::usage(missed)))
     }
 

@@ -105,7 +105,7 @@ pub(super) fn step(
 }
 
 /// What stands at the head before anything was read.
-pub(super) fn head(log: &Log) -> Head {
+pub(in crate::cmd) fn head(log: &Log) -> Head {
     let header = &log.header;
     Head {
         id: header.id.to_lossy().into_owned(),

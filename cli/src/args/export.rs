@@ -1,0 +1,37 @@
+//! `dshlog export`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use clap::builder::NonEmptyStringValueParser;
+
+/// Turn a session into a page or a document that opens anywhere
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Forms: html, md, json, jsonl. The ending of --out decides, unless --format does; else it is \
+                        html.\n\nExamples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 \
+                        --turn 3 --format md"
+)]
+pub(crate) struct Export {
+    /// A path, an id or its prefix, `latest`, `latest~2`
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) session: String,
+    /// Write to this file instead of stdout, whole or not at all; `-` is stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+    /// Only what stood after event SEQ
+    #[arg(long, value_name = "SEQ", help_heading = "Filters")]
+    pub(crate) at: Option<u64>,
+    /// Only this turn
+    #[arg(long, value_name = "N", help_heading = "Filters")]
+    pub(crate) turn: Option<u64>,
+    /// Add the sessions that it started, and theirs
+    #[arg(long, conflicts_with_all = ["at", "turn"])]
+    pub(crate) with_children: bool,
+    /// Leave images out of the page
+    #[arg(long)]
+    pub(crate) no_images: bool,
+}
