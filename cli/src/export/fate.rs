@@ -59,30 +59,33 @@ mod tests {
         let mut surface = Surface::new();
         let append = "\"append\"".to_owned();
         let replace = |start, end| format!(r#"{{"op":"replace","startSeq":{start},"endSeq":{end}}}"#);
-        let checkpoint = r#"{"source":{"kind":"compact-checkpoint"}}"#;
+        let checkpoint = r#"{"source":{"kind":"compact-checkpoint"},"content":[]}"#;
+        let started = r#"{"compactionId":"c","turn":null}"#;
+        let held = r#"{"message":{"content":[]}}"#;
         for (seq, kind, data, op) in [
-            (0, "system/message", "{}", Some(append.clone())),
+            (0, "system/message", held, Some(append.clone())),
             (1, "user/message", "{}", Some(append.clone())),
-            (2, "assistant/message", "{}", Some(append.clone())),
-            (3, "tool/result", "{}", Some(append)),
-            (4, "compaction/prune", "{}", None),
-            (5, "tool/result", "{}", Some(replace(3, 3))),
-            (6, "compaction/summary", "{}", None),
-            (7, "user/message", checkpoint, Some(replace(1, 2))),
-            (8, "system/message", "{}", Some(replace(0, 0))),
+            (2, "assistant/message", held, Some(append.clone())),
+            (3, "tool/result", held, Some(append)),
+            (4, "compaction/prune", r#"{"shadowedSeqs":[3]}"#, None),
+            (5, "tool/result", held, Some(replace(3, 3))),
+            (6, "compaction/start", started, None),
+            (7, "compaction/summary", "{}", None),
+            (8, "user/message", checkpoint, Some(replace(1, 2))),
+            (9, "system/message", held, Some(replace(0, 0))),
         ] {
             let op = op.map(|op| format!(r#","surfaceOp":{op}"#)).unwrap_or_default();
             let row = format!(r#"{{"type":"{kind}","seq":{seq},"time":0,"data":{data}{op}}}"#);
             let doc = Doc::parse(row).unwrap();
             surface.see(&Event::from_row(doc.root(), Place::default())).unwrap();
         }
-        let fates: Vec<Fate> = [0, 1, 2, 3, 4, 5, 7, 8].map(|seq| Fate::of(&surface, seq)).into();
+        let fates: Vec<Fate> = [0, 1, 2, 3, 4, 5, 8, 9].map(|seq| Fate::of(&surface, seq)).into();
         assert_eq!(
             fates,
             [
-                Fate::Gone(8),
-                Fate::Gone(6),
-                Fate::Gone(6),
+                Fate::Gone(9),
+                Fate::Gone(7),
+                Fate::Gone(7),
                 Fate::Shortened(4),
                 Fate::None,
                 Fate::Seen,
