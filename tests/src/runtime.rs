@@ -205,6 +205,15 @@ impl Store {
         self.ask("messages", home, Some(id))
     }
 
+    /// How long the runtime takes to read a session and derive its message history once: `{"count": messages, "ms":
+    /// milliseconds, "rss": bytes}`. The start of the process is not in it.
+    ///
+    /// # Errors
+    /// The refusal, as the runtime words it.
+    pub fn derive(&mut self, home: &Path, id: &str) -> Result<Doc, String> {
+        self.ask("derive", home, Some(id))
+    }
+
     /// The session forked behind each of its events: `{"forks": [...]}`, one `{header, cut, own, sha256}` an event. `header`
     /// is the header line, `own` the rows behind the `cut` that are copied, `sha256` the digest of all rows.
     ///

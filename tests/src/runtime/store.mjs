@@ -50,12 +50,16 @@ async function ask(ctx, packages, { op, root, compression, id }) {
       await handle.close()
       return { migrated: true }
     }
+    const start = performance.now()
     const { events, meta, inheritedEventCount } = await store.requireStoredLog(session)
     if (op === 'forks') return { forks: forks(ctx, packages, { events, meta, inheritedEventCount }) }
     if (op === 'resumes') return { resumes: resumes(packages, { events, meta, inheritedEventCount }) }
     const restored = packages.session.Session.fromRestore(meta.id, [...events], meta, inheritedEventCount, 'detached',
       packages.projections.currentSessionMessageProjections)
-    return { messages: restored.deriveMessages() }
+    const messages = restored.deriveMessages()
+    // Without the way of so much text through a pipe.
+    if (op === 'derive') return { count: messages.length, ms: performance.now() - start, rss: process.memoryUsage.rss() }
+    return { messages }
   } finally {
     await fiber.dispose()
   }

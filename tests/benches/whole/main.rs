@@ -16,6 +16,8 @@ use dshlog_migrate::migrate_in_memory;
 use dshlog_tests::grow::{Old, Plan, Talk, fingerprint, grow, grow_home, grow_old};
 use dshlog_tests::model::skip;
 
+mod requests;
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 #[expect(clippy::print_stderr, reason = "a bench talks to people")]
@@ -25,10 +27,18 @@ fn main() -> Outcome<()> {
     if !args.iter().any(|arg| arg == "--bench") {
         return Ok(());
     }
+    // The bench itself, started to measure its memory.
+    if let Some(at) = args.iter().position(|arg| arg == "--requests-of") {
+        let log = args.get(at + 1).ok_or("which log?")?;
+        return requests::of(Path::new(log), args.iter().any(|arg| arg == "--bodies")).map(drop);
+    }
     let bench = Bench::new(&args)?;
     eprintln!("logs lie in {}", bench.cache.display());
     bench.start()?;
     bench.list()?;
+    if args.iter().any(|arg| arg == "--requests") {
+        return bench.all_requests();
+    }
     let only_migrations = args.iter().any(|arg| arg == "--migrate");
     for &size in bench.sizes() {
         for (name, old) in [("V0", Old::V0), ("V3", Old::V3)] {
@@ -49,6 +59,7 @@ fn main() -> Outcome<()> {
     for &size in bench.sizes() {
         bench.compare(&format!("{} MB", size / 1_000_000), &Plan::bytes(size))?;
     }
+    bench.all_requests()?;
     if !bench.quick {
         bench.compare("100,000 frames", &Plan::frames(100_000))?;
         bench.memory()?;
