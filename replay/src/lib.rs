@@ -1,8 +1,9 @@
 //! Folds over a valid session log.
 //!
-//! Useful for: the message history that the model was sent, at any point. Not for: deciding whether a log is valid
+//! Useful for: the message history that the model was sent, at any point; what is different in two sessions. Not for: deciding whether a log is valid
 //! (`dshlog_codec::check`), or showing anything.
 
+pub mod compare;
 pub mod history;
 
 pub use history::{History, HistoryError, Node};

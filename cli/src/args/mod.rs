@@ -1,6 +1,7 @@
 //! What can be typed. Nothing is resolved here: see [`crate::ctx`] and [`crate::select`].
 
 mod completions;
+mod diff;
 mod doctor;
 mod ls;
 mod man;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use completions::Completions;
+pub(crate) use diff::{Diff, What};
 pub(crate) use doctor::Doctor;
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
@@ -137,6 +139,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
+    Diff(Diff),
     Verify(Verify),
     Migrate(Migrate),
     Doctor(Doctor),

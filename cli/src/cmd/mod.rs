@@ -1,6 +1,7 @@
 //! One module per command: it wires library calls to renderers, and holds no rule of the format.
 
 mod completions;
+mod diff;
 mod doctor;
 mod ls;
 mod man;
@@ -18,6 +19,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
+        Command::Diff(args) => diff::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),

@@ -146,7 +146,7 @@ fn refuse_stored(args: &Read, log: &Log, view: View) -> Result<(), Failure> {
 }
 
 /// Say what the end of a log lacks.
-fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
+pub(super) fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
     for child in log.obscure_children() {
         ctx.warn(format!("subagent {} is not described: {}", child.id.to_lossy(), child.fault));
     }
