@@ -355,12 +355,14 @@ fn draw_row(page: &mut Page<'_>, layout: &Layout, row: &TextRow) -> io::Result<u
     Ok(count)
 }
 
-/// Pieces in lines of at most `room` columns. Long equal pieces lose their middle, unless all is to be shown.
+/// Pieces in lines of at most `room` columns, broken behind blanks where there are any. Long equal pieces lose their
+/// middle, unless all is to be shown.
 fn wrapped(pieces: &[Piece], role: Role, room: usize, full: bool) -> Vec<Vec<(Role, String)>> {
-    let mut lines: Vec<Vec<(Role, String)>> = vec![Vec::new()];
-    let mut used = 0;
     // A line that is only there for its neighbours, or changed as a whole, is cut at its end instead.
     let is_mixed = pieces.iter().any(|piece| piece.is_changed) && pieces.len() > 1;
+    let mut line: Vec<(Role, String, usize)> = Vec::new();
+    let mut lines = Vec::new();
+    let mut used = 0;
     for (number, piece) in pieces.iter().enumerate() {
         let role = if piece.is_changed || role == Role::Dim { role } else { Role::Plain };
         let text = visible(&piece.text);
@@ -371,20 +373,31 @@ fn wrapped(pieces: &[Piece], role: Role, room: usize, full: bool) -> Vec<Vec<(Ro
         };
         for grapheme in text.graphemes(true) {
             let columns = width(grapheme);
-            if used + columns > room.saturating_sub(2) && used > 0 {
-                lines.push(Vec::new());
-                used = 0;
+            if used + columns > room.saturating_sub(2) && !line.is_empty() {
+                // In the second half, so that a long word does not leave a line empty.
+                let blank = line.iter().rposition(|(_, text, _)| text == " ").filter(|at| *at > line.len() / 2);
+                let rest = blank.map_or_else(Vec::new, |at| line.split_off(at + 1));
+                lines.push(joined(std::mem::replace(&mut line, rest)));
+                used = line.iter().map(|(_, _, columns)| columns).sum();
             }
             used += columns;
-            if let Some(line) = lines.last_mut() {
-                match line.last_mut() {
-                    Some((last, text)) if *last == role => text.push_str(grapheme),
-                    _ => line.push((role, grapheme.to_owned())),
-                }
-            }
+            line.push((role, grapheme.to_owned(), columns));
         }
     }
+    lines.push(joined(line));
     lines
+}
+
+/// Neighbours of one role in one piece.
+fn joined(graphemes: Vec<(Role, String, usize)>) -> Vec<(Role, String)> {
+    let mut pieces: Vec<(Role, String)> = Vec::new();
+    for (role, grapheme, _) in graphemes {
+        match pieces.last_mut() {
+            Some((last, text)) if *last == role => text.push_str(&grapheme),
+            _ => pieces.push((role, grapheme)),
+        }
+    }
+    pieces
 }
 
 /// A long text without its middle, or without the end that no change touches.
@@ -394,9 +407,13 @@ fn shortened(text: &str, is_touched_before: bool, is_touched_behind: bool) -> St
         return text.to_owned();
     }
     let side = EQUAL / 2;
-    let head = if is_touched_before { graphemes[..side].concat() } else { String::new() };
-    let tail = if is_touched_behind { graphemes[graphemes.len() - side..].concat() } else { String::new() };
-    format!("{head} … {tail}")
+    let head = graphemes.iter().take(side).copied().collect::<String>();
+    let tail = graphemes.iter().skip(graphemes.len() - side).copied().collect::<String>();
+    match (is_touched_before, is_touched_behind) {
+        (true, true) => format!("{head} … {tail}"),
+        (true, false) => format!("{head} …"),
+        _ => format!("… {tail}"),
+    }
 }
 
 /// What an event says, in one line: its payload.

@@ -469,7 +469,7 @@ impl Comparison {
             (None, Some(b)) => after_b.get(b).copied().unwrap_or(0),
             (None, None) => 0,
         };
-        found.sort_by_key(key);
+        found.sort_by_key(|entry| (key(entry), entry.b));
         let old = std::mem::take(&mut self.entries);
         let mut found = found.into_iter().peekable();
         for entry in old {
@@ -659,3 +659,6 @@ impl Part for Stretch {
         Some(1 + (2_000 * common).checked_div(all).unwrap_or(0))
     }
 }
+
+#[cfg(test)]
+mod tests;
