@@ -235,6 +235,20 @@ impl Log {
         Ok(self.evidence.get_or_init(|| evidence))
     }
 
+    /// Walk over the events as they are stored, to find what was named by its place there.
+    pub(crate) fn each_stored(
+        &self,
+        mut see: impl FnMut(&Event<'_>) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let mut walk = self.file.read(&Limits::default())?;
+        while let Some(event) = walk.next_event().map_err(|error| self.locate(error))? {
+            if see(&event).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn locate(&self, error: Error) -> Error {
         match self.file.path() {
             Some(path) => error.in_file(path, Some(self.generation())),

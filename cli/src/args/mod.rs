@@ -7,6 +7,7 @@ mod ls;
 mod man;
 mod migrate;
 mod read;
+mod request;
 mod verify;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
+pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use verify::Verify;
 
 /// Look into dsh session logs, check them, and find things in them, all offline
@@ -139,6 +141,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
+    Request(Request),
     Diff(Diff),
     Verify(Verify),
     Migrate(Migrate),

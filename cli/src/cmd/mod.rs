@@ -8,6 +8,7 @@ mod man;
 mod migrate;
 mod passed_over;
 mod read;
+mod request;
 mod verify;
 
 use crate::args::Command;
@@ -19,6 +20,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
+        Command::Request(args) => request::run(ctx, &args),
         Command::Diff(args) => diff::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),
         Command::Migrate(args) => migrate::run(ctx, &args),

@@ -74,7 +74,7 @@ fn show(
 
 /// Behind a fault of the newest generation: the older ones. None is taken in its place, since what it lacks would not be
 /// missed.
-fn offer(failure: Failure, older: &[Generation]) -> Failure {
+pub(super) fn offer(failure: Failure, older: &[Generation]) -> Failure {
     // The others of its folder would be misplaced with it.
     let is_lost = matches!(&failure, Failure::Log(error, _)
         if !matches!(error.kind(), ErrorKind::Identity { .. } | ErrorKind::Locked));

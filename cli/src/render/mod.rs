@@ -7,6 +7,7 @@ pub(crate) mod ls;
 pub(crate) mod migrate;
 pub(crate) mod page;
 pub(crate) mod progress;
+pub(crate) mod request;
 pub(crate) mod shell;
 pub(crate) mod style;
 pub(crate) mod table;

@@ -1,0 +1,79 @@
+//! A call, in the pieces that are shown to people.
+
+use dshlog_codec::json::{Doc, Js, print};
+use dshlog_replay::request::call::Call;
+
+use crate::render::request::{Block, Message, Mood};
+
+/// The messages of a call.
+pub(super) fn messages(call: &Call<'_>) -> Vec<Message> {
+    call.messages
+        .iter()
+        .map(|message| {
+            let doc = Doc::parse(&*message.json);
+            let root = doc.as_ref().ok().map(Doc::root);
+            let content = root.and_then(|root| root.get("content"));
+            Message {
+                role: member(root, "role").unwrap_or_default(),
+                about: about(root),
+                blocks: content.into_iter().flat_map(Js::elements).map(block).collect(),
+            }
+        })
+        .collect()
+}
+
+/// What else is to be known of a message: where a context comes from, which call a result answers.
+fn about(message: Option<Js<'_>>) -> String {
+    let source = member(message.and_then(|m| m.get("source")), "kind").unwrap_or_default();
+    let failed = message.and_then(|m| m.get("isError")).is_some_and(Js::is_true);
+    match source.as_str() {
+        "user" | "model" | "system-prompt" => String::new(),
+        "tool" => {
+            let call = member(message, "toolCallId").unwrap_or_default();
+            format!("{call}{}", if failed { ", failed" } else { "" })
+        }
+        other => other.to_owned(),
+    }
+}
+
+fn block(block: Js<'_>) -> Block {
+    let text = |name| member(Some(block), name).unwrap_or_default();
+    let kind = text("type");
+    match kind.as_str() {
+        "text" => Block { mood: Mood::Said, label: String::new(), text: text("text") },
+        "reasoning" => Block { mood: Mood::Thought, label: "thinking".to_owned(), text: text("text") },
+        "tool-call" => Block {
+            mood: Mood::Call,
+            label: format!("{} ({})", text("name"), text("id")),
+            text: text("arguments"),
+        },
+        "image" | "file" => {
+            let attachment = block.get("attachment");
+            let mut words = member(attachment, "attachmentId").unwrap_or_default();
+            if let Some(name) = member(attachment, "name") {
+                words = format!("{name}, {words}");
+            }
+            if block.get("offloaded").is_some_and(Js::is_true) {
+                words.push_str(", left out");
+            }
+            Block { mood: Mood::Aside, label: kind, text: words }
+        }
+        "tool-addition" => {
+            Block { mood: Mood::Aside, label: "tool added".to_owned(), text: text("toolName") }
+        }
+        "tool-removal" => {
+            Block { mood: Mood::Aside, label: "tool removed".to_owned(), text: text("toolName") }
+        }
+        _ => Block { mood: Mood::Aside, label: kind, text: printed(block) },
+    }
+}
+
+fn member(value: Option<Js<'_>>, name: &str) -> Option<String> {
+    Some(value?.get(name)?.as_str()?.to_lossy().into_owned())
+}
+
+fn printed(value: Js<'_>) -> String {
+    let mut out = Vec::new();
+    print(&mut out, value);
+    String::from_utf8(out).unwrap_or_default()
+}

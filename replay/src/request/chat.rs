@@ -1,0 +1,325 @@
+//! The body of a Chat Completions request, as dsh 0.1.5-rc.1 sent it but for its extension member
+//! (`docs/spec/messages-wire.md`, 15.1). No later dsh speaks that dialect.
+
+use dshlog_codec::json::{Doc, Js, JsStr, JsString, print_str, print_string};
+
+use super::call::{Call, CallMessage};
+use super::header::{printed, string};
+use super::image::{self, Attachments, Carrier};
+use super::part::{Part, Pieces, Terms, parts};
+use super::refusal::Refusal;
+use super::route::{Route, RouteChange};
+use super::template::Template;
+
+/// Prints bodies. One printer for many requests of a log makes the piece of each message once.
+#[derive(Debug, Default)]
+pub struct ChatPrinter {
+    change: RouteChange,
+    pieces: Pieces<Piece>,
+    made_for: Option<(bool, Option<String>)>,
+}
+
+/// What one message of the history is on the wire.
+#[derive(Debug)]
+enum Piece {
+    /// Nothing: the dialect has no such message.
+    Nothing,
+    /// One message.
+    Whole(Template),
+    /// A tool's result, and the images of it, which travel behind the run of results.
+    Result { message: Template, images: Vec<Template> },
+}
+
+impl ChatPrinter {
+    /// A printer for the model catalogue with these changes.
+    pub fn new(change: RouteChange) -> Self {
+        ChatPrinter { change, ..Self::default() }
+    }
+
+    /// The body of a call. A system prompt of the call's own stands first. Changes of tools have no form in the dialect.
+    ///
+    /// # Errors
+    /// An effort that the adapter does not know, an image that is scaled first, or one whose bytes are neither here nor
+    /// with the service.
+    pub fn body(&mut self, call: &Call<'_>, attachments: &dyn Attachments) -> Result<Vec<u8>, Refusal> {
+        let route = Route::of_model(&call.model).changed(self.change);
+        let terms = Terms { images: route.images, home: attachments.home() };
+        let made_for = Some((terms.images, terms.home.map(str::to_owned)));
+        if self.made_for != made_for {
+            (self.made_for, self.pieces) = (made_for, Pieces::default());
+        }
+        let pieces = self.pieces.of(&call.messages, |message| Piece::of(message, terms))?;
+        let thinking = thinking(call)?;
+        let templates = pieces.iter().flat_map(|piece| piece.templates());
+        let mut carrier = Carrier::new(attachments, templates);
+        let mut out = Vec::new();
+        out.extend_from_slice(b"{\"model\":");
+        print_string(&mut out, &call.model);
+        out.extend_from_slice(b",\"messages\":[");
+        let mut list = List { out: &mut out, any: false };
+        if let Some(system) = &call.system {
+            list.push(&message("system", |out| print_string(out, system)), &mut carrier);
+        }
+        let mut images: Vec<&Template> = Vec::new();
+        for piece in &pieces {
+            if !matches!(**piece, Piece::Result { .. } | Piece::Nothing) {
+                list.push_images(&mut images, &mut carrier);
+            }
+            match &**piece {
+                Piece::Nothing => {}
+                Piece::Whole(message) => list.push(message, &mut carrier),
+                Piece::Result { message, images: more } => {
+                    list.push(message, &mut carrier);
+                    images.extend(more);
+                }
+            }
+        }
+        list.push_images(&mut images, &mut carrier);
+        out.extend_from_slice(b"],\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+        out.extend_from_slice(thinking.as_bytes());
+        if let Some(tools) = call.tools.as_ref().filter(|tools| !tools.is_empty()) {
+            out.extend_from_slice(b",\"tools\":[");
+            for (i, tool) in tools.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(tool.chat().as_bytes());
+                out.extend_from_slice(b"}}");
+            }
+            out.push(b']');
+        }
+        let max_tokens = Some(&call.max_tokens);
+        for (name, json) in [
+            ("temperature", call.temperature.as_ref()),
+            ("max_tokens", max_tokens),
+            ("stop", call.stop.as_ref()),
+        ] {
+            if let Some(json) = json {
+                out.extend_from_slice(format!(",\"{name}\":{json}").as_bytes());
+            }
+        }
+        out.push(b'}');
+        carrier.finish()?;
+        Ok(out)
+    }
+}
+
+/// The members `thinking` and `reasoning_effort`, each with its comma.
+fn thinking(call: &Call<'_>) -> Result<String, Refusal> {
+    match call.effort.as_str() {
+        Some("off") => Ok(",\"thinking\":{\"type\":\"disabled\"}".to_owned()),
+        Some(effort @ ("low" | "high" | "max")) => {
+            Ok(format!(",\"thinking\":{{\"type\":\"enabled\"}},\"reasoning_effort\":\"{effort}\""))
+        }
+        _ => Err(Refusal::UnsupportedEffort { effort: call.effort.to_lossy().into_owned() }),
+    }
+}
+
+/// The list of messages under the pen.
+struct List<'o> {
+    out: &'o mut Vec<u8>,
+    any: bool,
+}
+
+impl List<'_> {
+    fn push(&mut self, message: &Template, carrier: &mut Carrier<'_>) {
+        if self.any {
+            self.out.push(b',');
+        }
+        self.any = true;
+        print(self.out, message, carrier);
+    }
+
+    /// The images of a run of results, in a message of their own.
+    fn push_images(&mut self, images: &mut Vec<&Template>, carrier: &mut Carrier<'_>) {
+        if images.is_empty() {
+            return;
+        }
+        let mut message = Template::from(
+            "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Attached image(s) from tool result:\"}".to_owned(),
+        );
+        for image in images.drain(..) {
+            message.push(",");
+            message.push_template(image.clone());
+        }
+        message.push("]}");
+        self.push(&message, carrier);
+    }
+}
+
+fn print(out: &mut Vec<u8>, message: &Template, carrier: &mut Carrier<'_>) {
+    message.print(out, |out, image| {
+        if let Some(id) = carrier.file_id(image) {
+            out.extend_from_slice(b"{\"type\":\"file\",\"file_id\":");
+            print_string(out, &id.into());
+            out.push(b'}');
+        } else {
+            out.extend_from_slice(b"{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
+            out.extend_from_slice(image.media_type.as_bytes());
+            out.extend_from_slice(b";base64,");
+            carrier.print_bytes(out, image);
+            out.extend_from_slice(b"\"}}");
+        }
+    });
+}
+
+impl Piece {
+    fn of(message: &CallMessage<'_>, terms: Terms<'_>) -> Result<Piece, Refusal> {
+        let doc = Doc::parse(&*message.json)?;
+        let root = doc.root();
+        let parts = parts(root.get("content"), terms);
+        let role = root.get("role").and_then(Js::as_str).unwrap_or(JsStr::plain("user")).to_lossy();
+        Ok(match &*role {
+            "developer" => Piece::Nothing,
+            "assistant" => Piece::Whole(assistant(&parts)),
+            "tool" => result(root, &parts, message, terms)?,
+            "system" => Piece::Whole(self::message("system", |out| print_string(out, &joined(&parts)))),
+            _ => Piece::Whole(user(&parts, message, terms)?),
+        })
+    }
+
+    fn templates(&self) -> Vec<&Template> {
+        match self {
+            Piece::Nothing => Vec::new(),
+            Piece::Whole(message) => vec![message],
+            Piece::Result { images, .. } => images.iter().collect(),
+        }
+    }
+}
+
+fn message(role: &str, content: impl FnOnce(&mut Vec<u8>)) -> Template {
+    text(|out| {
+        out.extend_from_slice(format!("{{\"role\":\"{role}\",\"content\":").as_bytes());
+        content(out);
+        out.push(b'}');
+    })
+    .into()
+}
+
+fn assistant(parts: &[Part<'_>]) -> Template {
+    let mut reasoning = JsString::default();
+    let mut calls: Vec<Js<'_>> = Vec::new();
+    for part in parts {
+        match part {
+            Part::Reasoning(text) => {
+                if let Some(text) = text.and_then(Js::as_str) {
+                    reasoning.push(text);
+                }
+            }
+            Part::Call(call) => calls.push(*call),
+            _ => {}
+        }
+    }
+    text(|out| {
+        out.extend_from_slice(b"{\"role\":\"assistant\",\"content\":");
+        print_string(out, &joined(parts));
+        if !reasoning.is_empty() {
+            out.extend_from_slice(b",\"reasoning_content\":");
+            print_string(out, &reasoning);
+        }
+        if !calls.is_empty() {
+            out.extend_from_slice(b",\"tool_calls\":[");
+            for (i, call) in calls.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                let member = |name| call.get(name).map_or_else(|| "\"\"".to_owned(), printed);
+                let (id, name, arguments) = (member("id"), member("name"), member("arguments"));
+                out.extend_from_slice(
+                    format!(
+                        "{{\"id\":{id},\"type\":\"function\",\"function\":{{\"name\":{name},\"arguments\":{arguments}}}}}"
+                    )
+                    .as_bytes(),
+                );
+            }
+            out.push(b']');
+        }
+        out.push(b'}');
+    })
+    .into()
+}
+
+fn user(parts: &[Part<'_>], of: &CallMessage<'_>, terms: Terms<'_>) -> Result<Template, Refusal> {
+    if !parts.iter().any(|part| matches!(part, Part::Image(_))) {
+        return Ok(message("user", |out| print_string(out, &joined(parts))));
+    }
+    let mut list = Template::from("{\"role\":\"user\",\"content\":[".to_owned());
+    let mut any = false;
+    for part in parts {
+        let comma = if std::mem::replace(&mut any, true) { "," } else { "" };
+        match part {
+            Part::Text(text) if !text.is_empty() => {
+                list.push(&format!("{comma}{}", text_part(text.as_js())));
+            }
+            Part::Image(attachment) => {
+                let line_feed = if comma.is_empty() { "" } else { "\n" };
+                let handle = format!("{line_feed}{}", image::handle(*attachment, terms.home));
+                list.push(&format!("{comma}{},", text_part(JsStr::plain(&handle))));
+                list.push_image(image::reference(*attachment, of.seq)?);
+            }
+            _ => any = !comma.is_empty(),
+        }
+    }
+    list.push("]}");
+    Ok(list)
+}
+
+fn text_part(text: JsStr<'_>) -> String {
+    self::text(|out| {
+        out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+        print_str(out, text);
+        out.push(b'}');
+    })
+}
+
+fn result(
+    message: Js<'_>,
+    parts: &[Part<'_>],
+    of: &CallMessage<'_>,
+    terms: Terms<'_>,
+) -> Result<Piece, Refusal> {
+    let mut content = JsString::default();
+    let mut images = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) => content.push(text.as_js()),
+            Part::Image(attachment) => {
+                content.push(JsStr::plain(&image::handle(*attachment, terms.home)));
+                let mut image = Template::default();
+                image.push_image(image::reference(*attachment, of.seq)?);
+                images.push(image);
+            }
+            _ => {}
+        }
+    }
+    if content.is_empty() {
+        content = "(no output)".into();
+    }
+    let id = string(message.get("toolCallId")).unwrap_or_default();
+    let message = text(|out| {
+        out.extend_from_slice(b"{\"role\":\"tool\",\"tool_call_id\":");
+        print_string(out, &id);
+        out.extend_from_slice(b",\"content\":");
+        print_string(out, &content);
+        out.push(b'}');
+    });
+    Ok(Piece::Result { message: message.into(), images })
+}
+
+/// The texts, as one.
+fn joined(parts: &[Part<'_>]) -> JsString {
+    let mut joined = JsString::default();
+    for part in parts {
+        if let Part::Text(text) = part {
+            joined.push(text.as_js());
+        }
+    }
+    joined
+}
+
+/// JSON that a printer of this crate wrote, so that it is UTF-8.
+fn text(print: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    print(&mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
