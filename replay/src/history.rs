@@ -118,6 +118,11 @@ impl History {
         self.order.iter().filter_map(|seq| self.nodes.get(&seq))
     }
 
+    /// The node that this event put on the surface, while it is there.
+    pub fn node(&self, seq: Seq) -> Option<&Node> {
+        self.nodes.get(&seq.0)
+    }
+
     /// The messages, each as JSON text.
     pub fn messages(&self) -> impl Iterator<Item = &str> {
         self.nodes().filter_map(|node| node.message.as_deref())

@@ -11,7 +11,7 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in ["ls", "read", "verify", "migrate", "doctor", "completions", "man"] {
+    for command in ["ls", "read", "request", "diff", "verify", "migrate", "doctor", "completions", "man"] {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -51,6 +51,7 @@ fn a_closed_pipe_is_no_error() {
         &["read", "latest"][..],
         &["read", "latest", "--events"],
         &["ls"],
+        &["diff", "latest", "latest"],
         &["verify"],
         &["doctor"],
         &["completions", "bash"],

@@ -66,6 +66,9 @@ pub(crate) struct Request {
     /// Read this stored generation of the session, 0 to 4, instead of the newest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=Generation::CURRENT.0))]
     pub(crate) generation: Option<u64>,
+    /// Show what changed against the agent's request before it, as text or json
+    #[arg(long, conflicts_with_all = ["title", "compaction"])]
+    pub(crate) diff: bool,
     /// Unfold everything
     #[arg(long)]
     pub(crate) full: bool,

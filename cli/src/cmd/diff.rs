@@ -40,17 +40,13 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Diff) -> Result<Outcome, Failure> {
     let report = match args.what {
         What::Events => events::report(a, b, &asked)?,
         What::Messages => forms::messages(&a, &b, &asked)?,
-        What::Requests => return Err(Failure::usage("not yet")),
+        What::Requests => forms::requests(&a, &b, &asked)?,
     };
     if format == Format::Json {
         json(&report, args.full, ctx.out())?;
     } else {
-        let layout = Layout {
-            width: ctx.terminal.width,
-            color: ctx.color,
-            context: args.context,
-            full: args.full,
-        };
+        let layout =
+            Layout { width: ctx.terminal.width, color: ctx.color, context: args.context, full: args.full };
         ctx.page();
         text(&report, &layout, ctx.out())?;
     }
@@ -68,7 +64,16 @@ impl Asked {
     /// A report without differences so far.
     fn report(&self, what: What, rules: Rules, sides: [crate::render::diff::SideFacts; 2]) -> Report {
         let shown = Shown { what: what.name(), turn: self.turn };
-        Report { shown, sides, rules, is_equal: true, first: None, items: Vec::new(), counts: Vec::new(), left_out: 0 }
+        Report {
+            shown,
+            sides,
+            rules,
+            is_equal: true,
+            first: None,
+            items: Vec::new(),
+            counts: Vec::new(),
+            left_out: 0,
+        }
     }
 }
 

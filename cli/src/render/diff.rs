@@ -2,6 +2,7 @@
 
 mod document;
 mod pretty;
+mod request;
 
 use std::io::{self, Write};
 
@@ -15,6 +16,7 @@ use super::units;
 use crate::source::Log;
 
 pub(crate) use document::json;
+pub(crate) use request::{RequestReport, request_json, request_text};
 
 /// Places of one event that are shown.
 const CHANGES: usize = 6;
@@ -173,8 +175,7 @@ pub(crate) fn text(report: &Report, layout: &Layout, out: &mut dyn Write) -> io:
     let mut page = Page::new(out, layout.width, layout.color, false);
     let [a, b] = &report.sides;
     for (name, role, side) in [("a", Role::Bad, a), ("b", Role::Good, b)] {
-        let sizes =
-            format!("{}, {}", units::count(side.turns, "turn"), units::count(side.events, "event"));
+        let sizes = format!("{}, {}", units::count(side.turns, "turn"), units::count(side.events, "event"));
         page.sides(
             Line::of(role, &format!("{name}  ")).with(Role::Plain, &side.id),
             Line::of(Role::Dim, &format!("{} · {sizes}", side.stored)),
@@ -236,7 +237,9 @@ fn first_words(first: &Item) -> Line {
 fn heading_of(item: &Item) -> String {
     match (&item.a, &item.b) {
         _ if item.mark == Mark::Header => "session".to_owned(),
-        (Some(a), Some(b)) if (a.turn, a.step) != (b.turn, b.step) => format!("{} | {}", a.words(), b.words()),
+        (Some(a), Some(b)) if (a.turn, a.step) != (b.turn, b.step) => {
+            format!("{} | {}", a.words(), b.words())
+        }
         (Some(place), _) | (None, Some(place)) => place.words(),
         (None, None) => String::new(),
     }
@@ -259,9 +262,7 @@ fn draw(page: &mut Page<'_>, layout: &Layout, item: &Item, shown: Shown) -> io::
         Mark::OnlyB | Mark::StepB | Mark::TurnB => ("+", Role::Good),
     };
     if item.mark != Mark::Header {
-        let seq = |place: &Option<Place>| {
-            place.as_ref().map_or(String::new(), |place| place.seq.to_string())
-        };
+        let seq = |place: &Option<Place>| place.as_ref().map_or(String::new(), |place| place.seq.to_string());
         let numbers = format!(" {:>6} {:>6}  ", seq(&item.a), seq(&item.b));
         let kind = item.place().map_or("", |place| &place.kind);
         let line = Line::of(role, sign).with(Role::Dim, &numbers);
@@ -275,7 +276,9 @@ fn draw(page: &mut Page<'_>, layout: &Layout, item: &Item, shown: Shown) -> io::
         };
         let room = page.width().saturating_sub(line.width() + 2);
         let line = match item.mark {
-            Mark::OnlyA | Mark::OnlyB if room > 10 => line.with(Role::Plain, &format!("  {}", excerpt(&item.row, room))),
+            Mark::OnlyA | Mark::OnlyB if room > 10 => {
+                line.with(Role::Plain, &format!("  {}", excerpt(&item.row, room)))
+            }
             _ => line,
         };
         page.line(line)?;
@@ -375,7 +378,8 @@ fn wrapped(pieces: &[Piece], role: Role, room: usize, full: bool) -> Vec<Vec<(Ro
             let columns = width(grapheme);
             if used + columns > room.saturating_sub(2) && !line.is_empty() {
                 // In the second half, so that a long word does not leave a line empty.
-                let blank = line.iter().rposition(|(_, text, _)| text == " ").filter(|at| *at > line.len() / 2);
+                let blank =
+                    line.iter().rposition(|(_, text, _)| text == " ").filter(|at| *at > line.len() / 2);
                 let rest = blank.map_or_else(Vec::new, |at| line.split_off(at + 1));
                 lines.push(joined(std::mem::replace(&mut line, rest)));
                 used = line.iter().map(|(_, _, columns)| columns).sum();
@@ -442,5 +446,9 @@ fn summary(report: &Report) -> String {
     let scope = report.shown.turn.map(|turn| format!(" of turn {turn}")).unwrap_or_default();
     let parts: Vec<String> =
         [different, same].into_iter().filter(|part| !part.is_empty()).map(|part| part.join(", ")).collect();
-    if parts.is_empty() { format!("no {what}{scope}") } else { format!("{what}{scope}: {}", parts.join("; ")) }
+    if parts.is_empty() {
+        format!("no {what}{scope}")
+    } else {
+        format!("{what}{scope}: {}", parts.join("; "))
+    }
 }

@@ -40,7 +40,11 @@ pub(super) fn align<P: Part>(a: &[P], b: &[P]) -> Vec<Match> {
             return by_likeness(a, b, matches);
         }
         by(a.1, b.1, a.0, b.0, P::key, matches, &mut |a, b, matches| {
-            if a.1.len().saturating_mul(b.1.len()) <= PAIRS { by_likeness(a, b, matches) } else { in_order(a, b, matches) }
+            if a.1.len().saturating_mul(b.1.len()) <= PAIRS {
+                by_likeness(a, b, matches)
+            } else {
+                in_order(a, b, matches)
+            }
         });
     });
     matches
@@ -180,7 +184,9 @@ mod tests {
 
     #[test]
     fn every_part_comes_once_and_in_order_however_many_there_are() {
-        let words = |count: usize, letter: char| -> Vec<String> { (0..count).map(|i| format!("{letter}{i}")).collect() };
+        let words = |count: usize, letter: char| -> Vec<String> {
+            (0..count).map(|i| format!("{letter}{i}")).collect()
+        };
         let (a, b) = (words(3_000, 'x'), [words(1, 'q'), words(2_000, 'x')].concat());
         let b: Vec<String> = b.into_iter().map(|word| word + "'").collect();
         let (a, b): (Vec<&str>, Vec<&str>) =

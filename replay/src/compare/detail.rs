@@ -133,10 +133,7 @@ impl<'a> Value<'a> {
 
     fn elements(self) -> Vec<Element<'a>> {
         let mut read = self.read.into_iter().flat_map(Js::elements);
-        self.normal
-            .elements()
-            .map(|normal| Element::of(Value { normal, read: read.next() }))
-            .collect()
+        self.normal.elements().map(|normal| Element::of(Value { normal, read: read.next() })).collect()
     }
 
     /// As it was read.

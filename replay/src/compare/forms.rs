@@ -114,17 +114,11 @@ impl Forms {
             normal::parse(&text)
         };
         let (Ok(one), Ok(other)) = (Doc::parse(a.0), Doc::parse(b.0)) else { return Vec::new() };
-        let (Some(normal_a), Some(normal_b)) = (normal(Side::A, &one, a.1), normal(Side::B, &other, b.1)) else {
+        let (Some(normal_a), Some(normal_b)) = (normal(Side::A, &one, a.1), normal(Side::B, &other, b.1))
+        else {
             return Vec::new();
         };
         let value = |normal, read| Value { normal: Doc::root(normal), read: Some(Doc::root(read)) };
         detail::changes(value(&normal_a, &one), value(&normal_b, &other))
     }
-}
-
-/// Where two values differ as they stand, nothing set aside: in the order of the first, members of lists by their name or
-/// type where they have one.
-pub fn plain_changes(a: Js<'_>, b: Js<'_>) -> Vec<Change> {
-    let value = |value| Value { normal: value, read: Some(value) };
-    detail::changes(value(a), value(b))
 }

@@ -14,6 +14,7 @@ mod forms;
 mod normal;
 mod outline;
 mod renaming;
+mod request;
 mod rules;
 mod text;
 
@@ -23,9 +24,10 @@ use dshlog_codec::json::Doc;
 use dshlog_codec::{Event, Header, Place, Seq};
 
 pub use detail::{Change, Spot};
-pub use forms::{Form, FormMatch, Forms, plain_changes};
+pub use forms::{Form, FormMatch, Forms};
 pub use normal::Survey;
 pub use renaming::Side;
+pub use request::{ListChange, RequestChanges, RequestParts, request_changes};
 pub use rules::{Rule, Rules};
 pub use text::{Piece, TextRow, text_rows};
 
@@ -210,9 +212,11 @@ impl Comparison {
     pub fn differences(&self) -> Vec<Difference> {
         let mut found: Vec<Difference> = Vec::new();
         let mut stretches: HashMap<u32, usize> = HashMap::new();
-        for (at, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.verdict.is_difference()) {
+        for (at, entry) in self.entries.iter().enumerate().filter(|(_, entry)| entry.verdict.is_difference())
+        {
             // What floats may stand between the events of a stretch.
-            let known = entry.stretch.and_then(|stretch| stretches.get(&stretch)).and_then(|at| found.get_mut(*at));
+            let known =
+                entry.stretch.and_then(|stretch| stretches.get(&stretch)).and_then(|at| found.get_mut(*at));
             if let Some(difference) = known {
                 difference.last = at;
                 difference.events += 1;
@@ -274,7 +278,12 @@ impl Comparison {
         let normal = |side, row: &Doc| {
             let mut text = Vec::new();
             let mut names = self.renaming.names(side, snapshot);
-            self.survey(side).write(&Event::from_row(row.root(), Place::default()), &mut names, false, &mut text);
+            self.survey(side).write(
+                &Event::from_row(row.root(), Place::default()),
+                &mut names,
+                false,
+                &mut text,
+            );
             normal::parse(&text)
         };
         let (Ok(a), Ok(b)) = (Doc::parse(a), Doc::parse(b)) else { return Vec::new() };
@@ -390,12 +399,16 @@ impl Comparison {
         let mut gone = HashSet::new();
         for at in first..self.entries.len() {
             let entry = self.entries[at];
-            let (Some(seq), None, Verdict::Missing) = (index(entry.a), entry.b, entry.verdict) else { continue };
+            let (Some(seq), None, Verdict::Missing) = (index(entry.a), entry.b, entry.verdict) else {
+                continue;
+            };
             let event = self.outlines.0.event(seq);
             if !may(&self.outlines.0, seq) {
                 continue;
             }
-            let Some(other) = waiting.get_mut(&(event.kind, event.digest)).and_then(Vec::pop) else { continue };
+            let Some(other) = waiting.get_mut(&(event.kind, event.digest)).and_then(Vec::pop) else {
+                continue;
+            };
             let partner = self.entries[other].b;
             self.entries[at] = Entry { b: partner, verdict, ..entry };
             if let Some(partner) = index(partner) {
@@ -473,9 +486,9 @@ impl Comparison {
         let old = std::mem::take(&mut self.entries);
         let mut found = found.into_iter().peekable();
         for entry in old {
-            while let Some(next) =
-                found.next_if(|next| entry.a.is_some_and(|a| key(next) < a.0 || key(next) == a.0 && next.a.is_none()))
-            {
+            while let Some(next) = found.next_if(|next| {
+                entry.a.is_some_and(|a| key(next) < a.0 || key(next) == a.0 && next.a.is_none())
+            }) {
                 self.entries.push(next);
             }
             self.entries.push(entry);
@@ -623,7 +636,8 @@ impl Stretch {
         for at in segment.events.clone().filter(|at| stays(outline, *at)) {
             let (event, kind) = (outline.event(at), outline.kind_of(at));
             all.extend_from_slice(&event.digest);
-            if bag.len() < BAG && (kind.ends_with("/message") || matches!(kind, "tool/call" | "tool/result")) {
+            if bag.len() < BAG && (kind.ends_with("/message") || matches!(kind, "tool/call" | "tool/result"))
+            {
                 bag.push(event.digest);
             }
             if matches!(kind, "user/message" | "assistant/message") {

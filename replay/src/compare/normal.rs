@@ -98,7 +98,7 @@ impl Survey {
     }
 
     fn note(&mut self, name: &[u8], is_call: bool) {
-        if is_unmistakable(name) {
+        if self.rules.has(Rule::Ids) && is_unmistakable(name) {
             self.known.entry(hash(name)).or_insert(is_call);
         }
     }
@@ -118,7 +118,14 @@ impl Survey {
     }
 
     /// Append the normal form of what is no event: a header, a message, a request; `kind` is its name in the table.
-    pub(super) fn write_as(&self, kind: &str, value: Js<'_>, names: &mut dyn Names, sorted: bool, out: &mut Vec<u8>) {
+    pub(super) fn write_as(
+        &self,
+        kind: &str,
+        value: Js<'_>,
+        names: &mut dyn Names,
+        sorted: bool,
+        out: &mut Vec<u8>,
+    ) {
         let node = self.places.kind(kind);
         let is_error = value.get("isError").is_some_and(Js::is_true);
         Writer { survey: self, names, sorted, out, seq: NOWHERE, turn: None, is_error }.value(value, node, 0);
@@ -284,12 +291,12 @@ impl Writer<'_> {
             return;
         }
         let printed = self.out.split_off(start);
-        self.rewrite(&printed, is_failure, &mut |_, _| {});
+        self.rewrite(&printed, is_failure, &mut |_, _, _| {});
     }
 
-    /// Append printed text with names, folders and ports renamed; `see` hears, with a place in the input, how long the
-    /// output is there.
-    fn rewrite(&mut self, printed: &[u8], is_failure: bool, see: &mut dyn FnMut(usize, usize)) {
+    /// Append printed text with names, folders and ports renamed; `see` hears of every run
+    /// that is taken as it is: where it begins in the input and in the output, and its length.
+    fn rewrite(&mut self, printed: &[u8], is_failure: bool, see: &mut dyn FnMut(usize, usize, usize)) {
         let survey = self.survey;
         let has_ports = is_failure && survey.rules.has(Rule::Ports);
         let has_names = !survey.known.is_empty();
@@ -297,11 +304,12 @@ impl Writer<'_> {
         // A path that begins within a longer one is another path.
         let mut is_start = true;
         while let Some(&byte) = printed.get(at) {
-            see(at, self.out.len());
+            let start = self.out.len();
             let may_start = std::mem::replace(&mut is_start, true);
             let rest = printed.get(at..).unwrap_or_default();
             if byte == b'\\' {
                 let len = if rest.get(1) == Some(&b'u') { 6 } else { 2 };
+                see(at, start, len);
                 self.out.extend_from_slice(rest.get(..len).unwrap_or(rest));
                 at += len;
             } else if may_start && survey.cwd.as_ref().is_some_and(|cwd| is_folder(rest, cwd)) {
@@ -322,22 +330,27 @@ impl Writer<'_> {
                 match known {
                     Some(true) => self.link("⟨", Link::Call(hash(name)), "⟩"),
                     Some(false) => self.link("⟨", Link::Id(hash(name)), "⟩"),
-                    None => self.out.extend_from_slice(name),
+                    None => {
+                        see(at, start, len);
+                        self.out.extend_from_slice(name);
+                    }
                 }
                 at += len;
                 is_start = false;
             } else {
+                see(at, start, 1);
                 self.out.push(byte);
                 at += 1;
                 is_start = !matches!(byte, b'.' | b'~');
             }
         }
-        see(printed.len(), self.out.len());
+        see(printed.len(), self.out.len(), 0);
     }
 
     /// A list of texts that are one text.
     fn pieces(&mut self, value: Js<'_>) -> bool {
-        let Some(pieces) = value.as_array().map(|pieces| pieces.map(Js::as_str).collect::<Option<Vec<_>>>()) else {
+        let Some(pieces) = value.as_array().map(|pieces| pieces.map(Js::as_str).collect::<Option<Vec<_>>>())
+        else {
             return false;
         };
         let Some(pieces) = pieces else { return false };
@@ -353,9 +366,10 @@ impl Writer<'_> {
         let start = self.out.len();
         let mut places = Vec::with_capacity(cuts.len());
         let mut next = cuts.iter().peekable();
-        self.rewrite(&whole, false, &mut |at, len| {
-            while next.next_if(|cut| **cut <= at).is_some() {
-                places.push(len - start);
+        self.rewrite(&whole, false, &mut |at, out, len| {
+            // A cut within what was renamed comes behind it.
+            while let Some(cut) = next.next_if(|cut| **cut <= at + len) {
+                places.push(out - start + cut.saturating_sub(at));
             }
         });
         let text = self.out.split_off(start);
@@ -391,7 +405,8 @@ fn closer(name: &[u8]) -> Option<(&'static str, &[u8], u64)> {
 /// True when a path begins here that is `cwd`, or below it.
 fn is_folder(text: &[u8], cwd: &[u8]) -> bool {
     let behind = || text.get(cwd.len()).copied();
-    text.starts_with(cwd) && !behind().is_some_and(|byte| is_name(byte) || byte == b'.' && is_dotted(text, cwd.len()))
+    text.starts_with(cwd)
+        && !behind().is_some_and(|byte| is_name(byte) || byte == b'.' && is_dotted(text, cwd.len()))
 }
 
 /// True when the dot at `at` goes on with a name, as that of a file does and a full stop does not.
@@ -401,7 +416,8 @@ fn is_dotted(text: &[u8], at: usize) -> bool {
 
 /// The length of an address of this machine up to its port.
 fn address(text: &[u8]) -> Option<usize> {
-    let host = ["127.0.0.1:", "localhost:", "[::1]:"].into_iter().find(|host| text.starts_with(host.as_bytes()))?;
+    let host =
+        ["127.0.0.1:", "localhost:", "[::1]:"].into_iter().find(|host| text.starts_with(host.as_bytes()))?;
     (digits(text.get(host.len()..)?) > 0).then_some(host.len())
 }
 

@@ -130,11 +130,8 @@ impl Renaming {
                 true
             }
             (Link::Call(a), Link::Call(b)) => self.calls.meet(*a, *b),
-            (Link::Turn(a), Link::Turn(b)) => {
-                fixed(&self.turns, a, b).unwrap_or_else(|| {
-                    a == b || self.all_turns.0.contains(a) && self.all_turns.1.contains(b)
-                })
-            }
+            (Link::Turn(a), Link::Turn(b)) => fixed(&self.turns, a, b)
+                .unwrap_or_else(|| a == b || self.all_turns.0.contains(a) && self.all_turns.1.contains(b)),
             (Link::Step(turn_a, a), Link::Step(turn_b, b)) => {
                 let (a, b) = ((*turn_a, *a), (*turn_b, *b));
                 fixed(&self.steps, &a, &b).unwrap_or_else(|| {
@@ -244,7 +241,12 @@ impl Shared<'_> {
         }
     }
 
-    fn number<K: Copy + Eq + Hash>(&self, at: K, pairs: &Pairs<K>, all: &(HashSet<K>, HashSet<K>)) -> Option<K> {
+    fn number<K: Copy + Eq + Hash>(
+        &self,
+        at: K,
+        pairs: &Pairs<K>,
+        all: &(HashSet<K>, HashSet<K>),
+    ) -> Option<K> {
         let (found, all) = match self.side {
             Side::A => (pairs.there.get(&at).copied(), &all.0),
             Side::B => (pairs.back.get(&at).map(|_| at), &all.1),
@@ -276,12 +278,10 @@ impl Names for Shared<'_> {
                 Some(turn) => write!(out, "turn {turn}"),
                 None => write!(out, "turn"),
             },
-            Link::Step(turn, step) => {
-                match self.number((turn, step), &renaming.steps, &renaming.all_steps) {
-                    Some((turn, step)) => write!(out, "step {turn} {step}"),
-                    None => write!(out, "step"),
-                }
-            }
+            Link::Step(turn, step) => match self.number((turn, step), &renaming.steps, &renaming.all_steps) {
+                Some((turn, step)) => write!(out, "step {turn} {step}"),
+                None => write!(out, "step"),
+            },
             Link::Seq(seq) | Link::OldSeq(seq) => match self.event(seq) {
                 Some(seq) => write!(out, "event {seq}"),
                 None => write!(out, "event"),

@@ -232,12 +232,7 @@ const TABLE: &[Row] = &[
         &["tool/call", "approval/asked", "deliverables/presented"],
         &["/data/callId"],
     ),
-    row(
-        Rule::Ids,
-        Class::Call,
-        DISPATCHES,
-        &["/data/rootCallId", "/data/parentCallId", "/data/subCallId"],
-    ),
+    row(Rule::Ids, Class::Call, DISPATCHES, &["/data/rootCallId", "/data/parentCallId", "/data/subCallId"]),
     row(Rule::Ids, Class::Call, JOBS, &["/data/toolCall/callId", "/data/toolCall/rootCallId"]),
     row(Rule::Ids, Class::Id, JOBS, &["/data/jobId", "/data/owner"]),
     row(Rule::Ids, Class::Id, &["llm/retry", "llm/retry-started"], &["/data/retryId"]),
@@ -328,7 +323,12 @@ const TABLE: &[Row] = &[
         &["/data/shadowedTokenCount"],
     ),
     // An id may be cut in two, so texts are looked at whole.
-    Row { rule: None, class: Class::Pieces, kinds: ANSWERS, pointers: &["/data/stream/*/texts", "/data/stream/*/args"] },
+    Row {
+        rule: None,
+        class: Class::Pieces,
+        kinds: ANSWERS,
+        pointers: &["/data/stream/*/texts", "/data/stream/*/args"],
+    },
 ];
 
 /// Events whose place says nothing: they come when they are ready (`docs/spec/agent-loop.md`, 11 and trap 14). Those of
@@ -337,9 +337,18 @@ pub(super) fn floats(kind: &str) -> Option<Float> {
     match kind {
         DELIVERY => Some(Float::Out),
         "session/title" | "session/title-llm-request" | "job/settled" => Some(Float::Session),
-        "tool/result" | "subagent/catalog" | "todo/write" | "job/registered" | "approval/asked"
-        | "approval/decided" | "deliverables/presented" | "web/deepseek-search-llm-request"
-        | "tool/ptc-dispatch" | "tool/ptc-dispatch-start" | "team/member" | "team/task" => Some(Float::Step),
+        "tool/result"
+        | "subagent/catalog"
+        | "todo/write"
+        | "job/registered"
+        | "approval/asked"
+        | "approval/decided"
+        | "deliverables/presented"
+        | "web/deepseek-search-llm-request"
+        | "tool/ptc-dispatch"
+        | "tool/ptc-dispatch-start"
+        | "team/member"
+        | "team/task" => Some(Float::Step),
         kind if kind.starts_with("tool-workflow/") => Some(Float::Step),
         _ => None,
     }
@@ -384,8 +393,12 @@ impl Places {
             for pointer in row.pointers {
                 for kind in row.kinds {
                     match *kind {
-                        EVERY => EventType::ALL.iter().for_each(|known| add(known.name(), "", pointer, row.class)),
-                        MESSAGE => MESSAGES.iter().for_each(|(kind, base)| add(kind, base, pointer, row.class)),
+                        EVERY => {
+                            EventType::ALL.iter().for_each(|known| add(known.name(), "", pointer, row.class))
+                        }
+                        MESSAGE => {
+                            MESSAGES.iter().for_each(|(kind, base)| add(kind, base, pointer, row.class))
+                        }
                         kind => add(kind, "", pointer, row.class),
                     }
                 }
@@ -452,7 +465,9 @@ mod tests {
     /// A row that names no known type would never do anything.
     #[test]
     fn every_type_of_the_table_is_known() {
-        let known = |kind: &str| matches!(kind, HEADER | EVERY | MESSAGE | ALONE | REQUEST) || EventType::named(kind).is_some();
+        let known = |kind: &str| {
+            matches!(kind, HEADER | EVERY | MESSAGE | ALONE | REQUEST) || EventType::named(kind).is_some()
+        };
         for row in TABLE {
             for kind in row.kinds {
                 assert!(known(kind), "{kind}");

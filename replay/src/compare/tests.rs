@@ -54,7 +54,8 @@ fn compared(a: &Log, b: &Log, rules: Rules) -> Comparison {
 
 /// One place at which two logs differ, as `pointer a|b`, or what else is different.
 fn told(comparison: &Comparison, a: &Log, b: &Log) -> Vec<String> {
-    let mut told: Vec<String> = comparison.header().iter().map(|change| format!("header{}", change.pointer())).collect();
+    let mut told: Vec<String> =
+        comparison.header().iter().map(|change| format!("header{}", change.pointer())).collect();
     for difference in comparison.differences() {
         let entry = comparison.entries()[difference.first];
         let row = |log: &Log, seq: Option<Seq>| log.rows[usize::try_from(seq.unwrap().0).unwrap()].clone();
@@ -138,16 +139,20 @@ fn ids_in_texts() {
         &[("feedback/record", &says(TWO), ""), ("subagent/catalog", &two, "")],
     );
     shows(
-        &[("subagent/catalog", &one, ""), ("subagent/catalog", &two, ""), ("feedback/record", &says(ONE), "")],
-        &[("subagent/catalog", &two, ""), ("subagent/catalog", &three, ""), ("feedback/record", &says(THREE), "")],
+        &[
+            ("subagent/catalog", &one, ""),
+            ("subagent/catalog", &two, ""),
+            ("feedback/record", &says(ONE), ""),
+        ],
+        &[
+            ("subagent/catalog", &two, ""),
+            ("subagent/catalog", &three, ""),
+            ("feedback/record", &says(THREE), ""),
+        ],
         "2|2 /data/text",
     );
     // What only looks like a drawn name is text.
-    shows(
-        &[("feedback/record", &says(ONE), "")],
-        &[("feedback/record", &says(TWO), "")],
-        "0|0 /data/text",
-    );
+    shows(&[("feedback/record", &says(ONE), "")], &[("feedback/record", &says(TWO), "")], "0|0 /data/text");
 }
 
 /// A model may use a name again for a later call; within one, all that belongs to the call has its name.
@@ -304,7 +309,7 @@ fn floating() {
     shows(&[TITLE, TODO], &[TODO], "0|- event of 1");
     // Others stand where they stand.
     let preset = ("permission/preset", r#"{"preset":"p"}"#, "");
-    shows(&[PLAN, preset], &[preset, PLAN], "0|1 moved of 1");
+    shows(&[PLAN, preset], &[preset, PLAN], "1|0 moved of 1");
 }
 
 /// Results of calls that run side by side come as they are ready.
@@ -325,10 +330,12 @@ fn floating_results() {
 
 #[test]
 fn seqs() {
-    let title = |seqs: &str| format!(r#"{{"title":"T","messageSeqs":{seqs},"source":{{"kind":"fallback"}}}}"#);
+    let title =
+        |seqs: &str| format!(r#"{{"title":"T","messageSeqs":{seqs},"source":{{"kind":"fallback"}}}}"#);
     let user = |text: &str| format!(r#"{{"id":"u","content":[{{"type":"text","text":"{text}"}}]}}"#);
     let (one, two) = (user("one"), user("two"));
-    let a: &[Row<'_>] = &[("user/message", &one, ""), ("user/message", &two, ""), ("session/title", &title("[0]"), "")];
+    let a: &[Row<'_>] =
+        &[("user/message", &one, ""), ("user/message", &two, ""), ("session/title", &title("[0]"), "")];
     let b: &[Row<'_>] =
         &[PLAN, ("user/message", &one, ""), ("user/message", &two, ""), ("session/title", &title("[1]"), "")];
     let wrong: &[Row<'_>] =
@@ -348,13 +355,21 @@ fn usage_and_chunks_only_when_asked() {
             r#"{{"turn":1,"step":1,"usage":{{"inputTokens":{tokens}}},"stream":[{{"type":"text-chunks","time0":1,"index":0,"dt":[],"texts":{texts}}}]}}"#
         )
     };
-    let check = |a: &str, b: &str, rule: Rule, place: &str| {
-        let (a, b) = (log_in("a", 1, &[("assistant/message", a, "")]), log_in("a", 1, &[("assistant/message", b, "")]));
+    let check = |a: &str, b: &str, rule: Rule, places: &[&str]| {
+        let (a, b) = (
+            log_in("a", 1, &[("assistant/message", a, "")]),
+            log_in("a", 1, &[("assistant/message", b, "")]),
+        );
         assert!(compared(&a, &b, Rules::default().with(rule)).is_equal(), "{rule:?}");
-        assert_eq!(told(&compared(&a, &b, Rules::default()), &a, &b), [place]);
+        assert_eq!(told(&compared(&a, &b, Rules::default()), &a, &b), places);
     };
-    check(&answer(1, r#"["ab"]"#), &answer(2, r#"["ab"]"#), Rule::Usage, "0|0 /data/usage/inputTokens");
-    check(&answer(1, r#"["a","b"]"#), &answer(1, r#"["ab",""]"#), Rule::Chunks, "0|0 /data/stream/0/texts/0");
+    check(&answer(1, r#"["ab"]"#), &answer(2, r#"["ab"]"#), Rule::Usage, &["0|0 /data/usage/inputTokens"]);
+    check(
+        &answer(1, r#"["a","b"]"#),
+        &answer(1, r#"["ab",""]"#),
+        Rule::Chunks,
+        &["0|0 /data/stream/0/texts/0", "0|0 /data/stream/0/texts/1"],
+    );
     let (a, b) = (answer(1, r#"["a","b"]"#), answer(1, r#"["a","c"]"#));
     shows(&[("assistant/message", &a, "")], &[("assistant/message", &b, "")], "0|0 /data/stream/0/texts");
 }
@@ -362,12 +377,19 @@ fn usage_and_chunks_only_when_asked() {
 /// A name or a folder may be cut in two by the pieces of a stream.
 #[test]
 fn names_across_pieces() {
-    let answer = |texts: &str| format!(r#"{{"turn":1,"step":1,"stream":[{{"type":"text-chunks","texts":{texts}}}]}}"#);
+    let answer =
+        |texts: &str| format!(r#"{{"turn":1,"step":1,"stream":[{{"type":"text-chunks","texts":{texts}}}]}}"#);
     let job = |id: &str| format!(r#"{{"jobId":"{id}"}}"#);
     hides(
         Rule::Ids,
-        &[("job/registered", &job("bash-8ec97d7d0dbb4357"), ""), ("assistant/message", &answer(r#"["see bash-8ec9","7d7d0dbb4357!"]"#), "")],
-        &[("job/registered", &job("bash-9a9ac9d55a7147eb"), ""), ("assistant/message", &answer(r#"["see bash-9a9a","c9d55a7147eb!"]"#), "")],
+        &[
+            ("job/registered", &job("bash-8ec97d7d0dbb4357"), ""),
+            ("assistant/message", &answer(r#"["see bash-8ec9","7d7d0dbb4357!"]"#), ""),
+        ],
+        &[
+            ("job/registered", &job("bash-9a9ac9d55a7147eb"), ""),
+            ("assistant/message", &answer(r#"["see bash-9a9a","c9d55a7147eb!"]"#), ""),
+        ],
     );
     hides(
         Rule::Folders,
@@ -379,14 +401,20 @@ fn names_across_pieces() {
 /// A turn of one step, whose user says something; `step` more steps.
 fn turn(number: u64, says: &str, steps: &[&str]) -> Vec<(&'static str, String)> {
     let mut rows = vec![
-        ("agent/inbox/spliced", format!(r#"{{"target":"next-turn","start":0,"inserted":[{{"id":"{says}-1","content":[]}}]}}"#)),
+        (
+            "agent/inbox/spliced",
+            format!(r#"{{"target":"next-turn","start":0,"inserted":[{{"id":"{says}-1","content":[]}}]}}"#),
+        ),
         ("turn/start", format!(r#"{{"turn":{number}}}"#)),
     ];
     for (at, answer) in steps.iter().enumerate() {
         let step = at + 1;
         rows.push(("step/start", format!(r#"{{"turn":{number},"step":{step}}}"#)));
         if step == 1 {
-            rows.push(("user/message", format!(r#"{{"id":"{says}-1","content":[{{"type":"text","text":"{says}"}}]}}"#)));
+            rows.push((
+                "user/message",
+                format!(r#"{{"id":"{says}-1","content":[{{"type":"text","text":"{says}"}}]}}"#),
+            ));
         }
         rows.push(("assistant/message", format!(r#"{{"turn":{number},"step":{step},"message":{{"id":"m","content":[{{"type":"text","text":"{answer}"}}]}}}}"#)));
         rows.push(("step/end", format!(r#"{{"turn":{number},"step":{step}}}"#)));
@@ -419,7 +447,7 @@ fn one_more_turn_makes_no_other_difference() {
     check_turns(&b, &a, &["7|- turn of 7"]);
     // A changed one is found beside it.
     let c = [turn(1, "one", &["ok"]), turn(2, "two", &["well", "gone"]), turn(3, "three", &["bye"])];
-    check_turns(&c, &b, &["-|7 turn of 7", "13|20 /data/message/content/0/text"]);
+    check_turns(&c, &b, &["-|7 turn of 7", "14|21 /data/message/content/0/text"]);
 }
 
 #[test]
@@ -439,14 +467,14 @@ fn turns_that_are_numbered_wrongly_are_seen() {
     check_turns(&a, &b, &["13|13 /data/turn"]);
 }
 
-/// A turn that was never closed ends where the next begins.
+/// A turn that was never closed ends where the next begins; what stands idle between them is counted to it.
 #[test]
 fn open_turns() {
     let mut open = turn(1, "one", &["a"]);
     open.pop();
     let a = [open.clone(), turn(2, "two", &["b"])];
     check_turns(&a, &a, &[]);
-    check_turns(&a, &[open], &["7|- turn of 7"]);
+    check_turns(&a, &[open], &["6|- event of 1", "7|- turn of 6"]);
 }
 
 #[test]
@@ -462,7 +490,10 @@ fn counts_and_standings() {
     let of_turn = comparison.counts(|entry| comparison.turn_of(entry) == Some(2));
     assert_eq!((of_turn.a, of_turn.changed, of_turn.only_b), (6, 1, 0));
     let standing = comparison.standing(Side::B, Seq(18)).unwrap();
-    assert_eq!((standing.kind.as_str(), standing.turn, standing.step), ("assistant/message", Some(3), Some(1)));
+    assert_eq!(
+        (standing.kind.as_str(), standing.turn, standing.step),
+        ("assistant/message", Some(3), Some(1))
+    );
     assert_eq!(comparison.standing(Side::A, Seq(14)), None);
     assert_eq!((comparison.turns(Side::A), comparison.turns(Side::B)), (2, 3));
 }
@@ -492,7 +523,8 @@ fn messages() {
         (texts, forms)
     };
     let (texts_a, forms_a) = list(&[("user", "1", "hi"), ("assistant", "2", "yes"), ("user", "3", "bye")]);
-    let (texts_b, forms_b) = list(&[("user", "7", "hi"), ("assistant", "8", "no"), ("tool", "9", "t"), ("user", "3", "bye")]);
+    let (texts_b, forms_b) =
+        list(&[("user", "7", "hi"), ("assistant", "8", "no"), ("tool", "9", "t"), ("user", "3", "bye")]);
     let forms = Forms::align(&forms_a, &forms_b);
     let told: Vec<String> = forms
         .matches()

@@ -46,7 +46,10 @@ pub fn text_rows(a: &str, b: &str, context: usize) -> Vec<TextRow> {
                 let pieces = || {
                     let pieces = change.iter_strings_lossy();
                     pieces
-                        .map(|(is_changed, text)| Piece { text: text.trim_end_matches(['\r', '\n']).to_owned(), is_changed })
+                        .map(|(is_changed, text)| Piece {
+                            text: text.trim_end_matches(['\r', '\n']).to_owned(),
+                            is_changed,
+                        })
                         .filter(|piece| !piece.text.is_empty())
                         .collect()
                 };
@@ -94,7 +97,7 @@ mod tests {
     fn rows() {
         check("a", "a", 3, &["…1"]);
         check("one two three", "one 2 three", 3, &["-one [two] three", "+one [2] three"]);
-        check("a\nb\nc\nd\ne\n", "a\nb\nX\nd\ne\n", 1, &["…1", " b", "-c", "+X", " d", "…1"]);
+        check("a\nb\nc\nd\ne\n", "a\nb\nX\nd\ne\n", 1, &["…1", " b", "-[c]", "+[X]", " d", "…1"]);
         check("a\n", "a\nb\n", 0, &["…1", "+b"]);
         check("", "x", 1, &["+x"]);
         check("x\r\ny", "x\r\nz", 1, &[" x", "-y", "+z"]);

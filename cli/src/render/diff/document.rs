@@ -26,7 +26,8 @@ pub(crate) fn json(report: &Report, full: bool, out: &mut dyn Write) -> io::Resu
         Some(item) => document.object("first", |object| first(item, full, object)),
         None => document.raw("first", b"null"),
     }
-    document.object("counts", |object| report.counts.iter().for_each(|(name, count)| object.count(name, *count)));
+    document
+        .object("counts", |object| report.counts.iter().for_each(|(name, count)| object.count(name, *count)));
     let differences = report.items.iter().filter(|item| item.is_difference());
     document.array("differences", differences, |item, object| difference(item, full, object));
     document.count("leftOut", report.left_out);
@@ -91,18 +92,21 @@ fn difference(item: &Item, full: bool, object: &mut Object) {
         }
     }
     let most = if full { usize::MAX } else { CHANGES };
-    object.array("changes", item.changes.iter().take(most), |change, object| {
-        for (name, spot) in [("a", &change.a), ("b", &change.b)] {
-            match spot {
-                Some(spot) => object.object(name, |object| {
-                    object.text("pointer", &spot.pointer);
-                    value(spot, full, object);
-                }),
-                None => object.raw(name, b"null"),
-            }
-        }
-    });
+    object.array("changes", item.changes.iter().take(most), |change, object| spots(change, full, object));
     object.count("moreChanges", item.changes.len().saturating_sub(most) as u64);
+}
+
+/// Both sides of a change.
+pub(super) fn spots(change: &Change, full: bool, object: &mut Object) {
+    for (name, spot) in [("a", &change.a), ("b", &change.b)] {
+        match spot {
+            Some(spot) => object.object(name, |object| {
+                object.text("pointer", &spot.pointer);
+                value(spot, full, object);
+            }),
+            None => object.raw(name, b"null"),
+        }
+    }
 }
 
 fn standing(place: &Place, object: &mut Object) {

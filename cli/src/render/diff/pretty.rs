@@ -28,7 +28,8 @@ fn indented(value: Js<'_>) -> String {
 fn write(out: &mut Vec<u8>, value: Js<'_>, depth: usize) {
     let is_nested = |value: Js<'_>| value.is_object() || value.is_array();
     // A list of numbers reads better in one line.
-    let is_flat = value.is_array() && !value.elements().any(|element| is_nested(element) || element.as_str().is_some());
+    let is_flat =
+        value.is_array() && !value.elements().any(|element| is_nested(element) || element.as_str().is_some());
     let is_empty = value.members().next().is_none() && value.elements().next().is_none();
     if !is_nested(value) || is_flat || is_empty || depth >= DEPTH {
         return print(out, value);
@@ -65,7 +66,11 @@ mod tests {
         for (pointer, json, expected) in [
             ("/a", "\"x\\ny\"", "x\ny"),
             ("/a", "12", "12"),
-            ("/a", r#"{"b":[1,2],"c":{},"d":["x"]}"#, "{\n  \"b\": [1,2],\n  \"c\": {},\n  \"d\": [\n    \"x\"\n  ]\n}"),
+            (
+                "/a",
+                r#"{"b":[1,2],"c":{},"d":["x"]}"#,
+                "{\n  \"b\": [1,2],\n  \"c\": {},\n  \"d\": [\n    \"x\"\n  ]\n}",
+            ),
             ("/data/arguments", r#""{\"a\":1}""#, "{\n  \"a\": 1\n}"),
             ("/data/text", r#""{\"a\":1}""#, "{\"a\":1}"),
             ("/data/arguments", "\"{broken\"", "{broken"),
