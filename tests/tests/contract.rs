@@ -35,6 +35,9 @@ fn wrong_usage() {
         &["migrate", "latest", "--all"],
         &["migrate", "latest", "--format", "text"],
         &["man", "no-such-command"],
+        &["request", "latest", "--format", "table"],
+        &["request", "latest", "--turn", "1", "--at", "3"],
+        &["request", "latest", "--step", "1"],
         &["read", "latest", "--type", "[", "--events"],
     ]
     .into_iter()
@@ -50,6 +53,8 @@ fn a_closed_pipe_is_no_error() {
     for args in [
         &["read", "latest"][..],
         &["read", "latest", "--events"],
+        &["request", "latest"],
+        &["request", "latest", "--format", "messages"],
         &["ls"],
         &["diff", "latest", "latest"],
         &["verify"],

@@ -11,7 +11,9 @@ mod generations;
 mod ls;
 mod migrate;
 mod read;
+mod request;
 mod verify;
+mod wire;
 
 use dshlog_tests::cmd::Place;
 

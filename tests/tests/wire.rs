@@ -229,7 +229,8 @@ fn requests(case: &Path) -> Vec<(PathBuf, Sent)> {
         let number = line.get("n").unwrap().as_count().unwrap();
         let kind = text("kind").unwrap();
         if kind == "other" {
-            let answer = responses.iter().find(|answer| answer.root().get("n").unwrap().as_count() == Some(number));
+            let answer =
+                responses.iter().find(|answer| answer.root().get("n").unwrap().as_count() == Some(number));
             files.ids.extend(answer.and_then(|answer| uploaded(answer.root(), &files.folder)));
             continue;
         }
@@ -251,7 +252,8 @@ fn requests(case: &Path) -> Vec<(PathBuf, Sent)> {
                 is_chat: text("path").unwrap().contains("completions"),
                 seq: seq.unwrap(),
                 sha256: text("baseSha256").unwrap(),
-                instruction: (kind == "compaction").then(|| text("instruction").unwrap_or_else(|| instruction(line))),
+                instruction: (kind == "compaction")
+                    .then(|| text("instruction").unwrap_or_else(|| instruction(line))),
                 kind,
                 files: files.clone(),
             },
@@ -274,7 +276,8 @@ fn uploaded(answer: Js<'_>, folder: &Path) -> Option<(String, String)> {
 
 /// The instruction at the end of a compaction request.
 fn instruction(line: Js<'_>) -> String {
-    let content = line.path(&["body", "messages"]).unwrap().elements().last().unwrap().get("content").unwrap();
+    let content =
+        line.path(&["body", "messages"]).unwrap().elements().last().unwrap().get("content").unwrap();
     let text = content.as_str().or_else(|| content.elements().last()?.get("text")?.as_str());
     text.unwrap().to_lossy().into_owned()
 }

@@ -11,7 +11,8 @@ use super::refusal::Refusal;
 use super::route::{Route, RouteChange};
 use super::template::Template;
 
-/// Prints bodies. One printer for many requests of a log makes the piece of each message once.
+/// Prints bodies. One printer for many requests of one log makes the piece of each message once; another log needs another
+/// printer.
 #[derive(Debug, Default)]
 pub struct ChatPrinter {
     change: RouteChange,
@@ -284,7 +285,8 @@ fn result(
         match part {
             Part::Text(text) => content.push(text.as_js()),
             Part::Image(attachment) => {
-                content.push(JsStr::plain(&image::handle(*attachment, terms.home)));
+                let line_feed = if content.is_empty() { "" } else { "\n" };
+                content.push(JsStr::plain(&format!("{line_feed}{}", image::handle(*attachment, terms.home))));
                 let mut image = Template::default();
                 image.push_image(image::reference(*attachment, of.seq)?);
                 images.push(image);
@@ -322,4 +324,119 @@ fn text(print: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     print(&mut out);
     String::from_utf8(out).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::image::NoAttachments;
+    use super::*;
+
+    fn call(messages: &[&str]) -> Call<'static> {
+        Call {
+            model: "deepseek-flash".into(),
+            provider: "p".into(),
+            max_tokens: "9".into(),
+            effort: "low".into(),
+            temperature: None,
+            stop: None,
+            system: None,
+            tools: None,
+            tool_history: None,
+            in_history: None,
+            messages: messages.iter().map(|message| CallMessage::loose((*message).to_owned())).collect(),
+        }
+    }
+
+    /// Has every image, as two bytes.
+    struct Images;
+
+    impl Attachments for Images {
+        fn file_id(&self, _: &str) -> Option<&str> {
+            None
+        }
+
+        fn bytes(&self, _: &str) -> Option<Vec<u8>> {
+            Some(b"fo".to_vec())
+        }
+
+        fn home(&self) -> Option<&str> {
+            None
+        }
+    }
+
+    #[track_caller]
+    fn check(messages: &[&str], expected: &str) {
+        let body = ChatPrinter::default().body(&call(messages), &Images).unwrap();
+        let doc = Doc::parse(String::from_utf8(body).unwrap()).unwrap();
+        assert_eq!(doc.root().get("messages").unwrap().raw(), expected);
+    }
+
+    /// The table of 15.1.
+    #[test]
+    fn messages_by_role() {
+        check(
+            &[
+                r#"{"role":"system","content":[{"type":"text","text":"a\ud83d"},{"type":"text","text":"\ude00b"}]}"#,
+                r#"{"role":"user","content":[]}"#,
+                r#"{"role":"user","content":[{"type":"text","text":"x"}]}"#,
+                r#"{"role":"developer","content":[{"type":"tool-removal","toolName":"t"}]}"#,
+                r#"{"role":"assistant","content":[]}"#,
+                r#"{"role":"assistant","content":[{"type":"reasoning","text":"r"},{"type":"text","text":"t"},{"type":"tool-call","id":"c","name":"n","arguments":"{bad"}]}"#,
+                r#"{"role":"tool","toolCallId":"c","content":[],"isError":true}"#,
+                r#"{"role":"tool","toolCallId":"d","content":[{"type":"text","text":"o"},{"type":"text","text":"k"}]}"#,
+            ],
+            "[{\"role\":\"system\",\"content\":\"a\u{1f600}b\"},\
+             {\"role\":\"user\",\"content\":\"\"},{\"role\":\"user\",\"content\":\"x\"},\
+             {\"role\":\"assistant\",\"content\":\"\"},\
+             {\"role\":\"assistant\",\"content\":\"t\",\"reasoning_content\":\"r\",\"tool_calls\":[\
+             {\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"n\",\"arguments\":\"{bad\"}}]},\
+             {\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"(no output)\"},\
+             {\"role\":\"tool\",\"tool_call_id\":\"d\",\"content\":\"ok\"}]",
+        );
+    }
+
+    /// Images of a run of results travel behind the run.
+    #[test]
+    fn images() {
+        let image = r#"{"type":"image","attachment":{"attachmentId":"sha256:0","mediaType":"image/png","width":1,"height":1,"bytes":2}}"#;
+        let result = |id: &str| format!(r#"{{"role":"tool","toolCallId":"{id}","content":[{image}]}}"#);
+        let handle = "Image sha256:0; request preview 1x1px. It may be resized or re-encoded; source dimensions, format, and byte size may differ.";
+        let part = r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,Zm8="}}"#;
+        let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+        check(
+            &[
+                &format!(r#"{{"role":"user","content":[{},{image},{image}]}}"#, text("")),
+                &result("c"),
+                &result("d"),
+                r#"{"role":"user","content":[]}"#,
+            ],
+            &format!(
+                r#"[{{"role":"user","content":[{},{part},{},{part}]}},{{"role":"tool","tool_call_id":"c","content":"{handle}"}},{{"role":"tool","tool_call_id":"d","content":"{handle}"}},{{"role":"user","content":[{},{part},{part}]}},{{"role":"user","content":""}}]"#,
+                text(handle),
+                text(&format!("\\n{handle}")),
+                text("Attached image(s) from tool result:"),
+            ),
+        );
+        let refusal = ChatPrinter::default().body(&call(&[&result("c")]), &NoAttachments).unwrap_err();
+        assert!(matches!(refusal, Refusal::MissingAttachment { attachment, .. } if attachment == "sha256:0"));
+    }
+
+    #[test]
+    fn members_of_the_body() {
+        let full = Call {
+            temperature: Some("1".into()),
+            stop: Some(r#"["x"]"#.into()),
+            tools: Some([].into()),
+            effort: "off".into(),
+            ..call(&[])
+        };
+        for (call, expected) in [
+            (call(&[]), r#","thinking":{"type":"enabled"},"reasoning_effort":"low","max_tokens":9}"#),
+            (full, r#","thinking":{"type":"disabled"},"temperature":1,"max_tokens":9,"stop":["x"]}"#),
+        ] {
+            let body = ChatPrinter::default().body(&call, &NoAttachments).unwrap();
+            let start = r#"{"model":"deepseek-flash","messages":[],"stream":true,"stream_options":{"include_usage":true}"#;
+            assert_eq!(String::from_utf8(body).unwrap(), format!("{start}{expected}"));
+        }
+    }
 }

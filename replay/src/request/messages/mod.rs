@@ -20,7 +20,8 @@ use super::template::Template;
 use piece::{Block, BlockKind, Change, Piece, Shape};
 use project::Projected;
 
-/// Prints bodies. One printer for many requests of a log makes the piece of each message once.
+/// Prints bodies. One printer for many requests of one log makes the piece of each message once; another log needs another
+/// printer.
 #[derive(Debug, Default)]
 pub struct MessagesPrinter {
     change: RouteChange,
