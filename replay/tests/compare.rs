@@ -167,7 +167,7 @@ fn strings(value: Js<'_>, pointer: &str, found: &mut Vec<(String, usize)>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
     /// One string of one payload gets a mark: it is what is found, and nothing else.
     #[test]
@@ -204,6 +204,8 @@ proptest! {
         let kinds = ["turn/start", "turn/end", "step/start", "step/end"];
         let doc = Doc::parse(a.rows[at].as_str()).unwrap();
         prop_assume!(!kinds.iter().any(|kind| doc.root().get("type").is_some_and(|t| t.is(kind))));
+        // Ids of closers have seqs in them, which are not lowered here.
+        prop_assume!(!a.rows.iter().any(|row| row.contains("-tool-result-")));
         let mut b = a.clone();
         b.rows.remove(at);
         for (seq, row) in b.rows.iter_mut().enumerate().skip(at) {

@@ -108,7 +108,9 @@ fn refused_logs() {
 fn requests_against_those_before() {
     let told: String = [
         ("v4-tools-in-history", &["request", "latest", "--diff"][..]),
-        ("v4-compact", &["request", "latest", "--diff"]),
+        ("v4-tools-in-history", &["request", "latest", "--turn", "2", "--diff"]),
+        ("v4-plan-mode", &["request", "latest", "--turn", "2", "--step", "1", "--diff"]),
+        ("v4-compact", &["request", "latest", "--turn", "5", "--diff"]),
         ("v4-todo", &["request", "latest", "--turn", "1", "--step", "2", "--diff"]),
         ("v4-todo", &["request", "latest", "--turn", "1", "--step", "2", "--diff", "--format", "json"]),
     ]

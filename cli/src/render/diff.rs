@@ -190,6 +190,9 @@ pub(crate) fn text(report: &Report, layout: &Layout, out: &mut dyn Write) -> io:
     }
     if let Some(first) = report.first.and_then(|first| report.items.get(first)) {
         page.line(first_words(first))?;
+        if let (Mark::Header | Mark::Changed, Some(change)) = (first.mark, first.changes.first()) {
+            page.line(Line::of(Role::Plain, &format!("{INDENT}at {}", change.pointer())))?;
+        }
     }
     let mut heading = None;
     let mut last: Option<&Item> = None;
@@ -216,22 +219,18 @@ pub(crate) fn text(report: &Report, layout: &Layout, out: &mut dyn Write) -> io:
 fn first_words(first: &Item) -> Line {
     let line = Line::of(Role::Warn, "first difference: ");
     if first.mark == Mark::Header {
-        let pointer = first.changes.first().map_or("", Change::pointer);
-        return line.with(Role::Plain, &format!("the header, at {pointer}"));
+        return line.with(Role::Plain, "the header");
     }
     let Some(place) = first.place() else { return line };
     let seq = |place: &Option<Place>| place.as_ref().map_or("-".to_owned(), |place| place.seq.to_string());
     let words = format!("{}, {} (seq {} | {})", place.words(), place.kind, seq(&first.a), seq(&first.b));
     let rest = match first.mark {
-        Mark::Changed => {
-            format!(" at {}", first.changes.first().map_or("the row", Change::pointer))
-        }
-        Mark::Moved => " stands elsewhere".to_owned(),
-        Mark::StepA | Mark::TurnA | Mark::OnlyA => " is only in a".to_owned(),
-        Mark::StepB | Mark::TurnB | Mark::OnlyB => " is only in b".to_owned(),
-        Mark::Same | Mark::Header => String::new(),
+        Mark::Moved => " stands elsewhere",
+        Mark::StepA | Mark::TurnA | Mark::OnlyA => " is only in a",
+        Mark::StepB | Mark::TurnB | Mark::OnlyB => " is only in b",
+        Mark::Same | Mark::Header | Mark::Changed => "",
     };
-    line.with(Role::Plain, &words).with(Role::Plain, &rest)
+    line.with(Role::Plain, &words).with(Role::Plain, rest)
 }
 
 fn heading_of(item: &Item) -> String {

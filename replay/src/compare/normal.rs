@@ -213,7 +213,7 @@ impl Writer<'_> {
             }
             self.out.push(b']');
         } else if let Some(text) = value.as_str() {
-            self.text(text, false);
+            self.text(text, None);
         } else if value.as_f64() == Some(0.0) {
             // Here `-0` is no other number.
             self.out.push(b'0');
@@ -245,8 +245,10 @@ impl Writer<'_> {
                 let spans = ranges.spans().map(|span| (*span.start(), *span.end())).collect();
                 self.link("\"⟨", Link::Seqs(spans), "⟩\"");
             }
-            Class::Failure | Class::Result => match value.as_str() {
-                Some(text) => self.text(text, class == Class::Failure || self.is_error),
+            Class::Failure | Class::Result | Class::Prompt => match value.as_str() {
+                Some(text) => {
+                    self.text(text, Some(class).filter(|class| *class != Class::Result || self.is_error))
+                }
                 None => return false,
             },
             Class::Pieces => return self.pieces(value),
@@ -284,21 +286,21 @@ impl Writer<'_> {
         self.link("\"⟨", link, "⟩\"");
     }
 
-    fn text(&mut self, text: JsStr<'_>, is_failure: bool) {
+    fn text(&mut self, text: JsStr<'_>, class: Option<Class>) {
         let start = self.out.len();
         print_str(self.out, text);
         if self.out.len() - start < 8 {
             return;
         }
         let printed = self.out.split_off(start);
-        self.rewrite(&printed, is_failure, &mut |_, _, _| {});
+        self.rewrite(&printed, class, &mut |_, _, _| {});
     }
 
     /// Append printed text with names, folders and ports renamed; `see` hears of every run
     /// that is taken as it is: where it begins in the input and in the output, and its length.
-    fn rewrite(&mut self, printed: &[u8], is_failure: bool, see: &mut dyn FnMut(usize, usize, usize)) {
+    fn rewrite(&mut self, printed: &[u8], class: Option<Class>, see: &mut dyn FnMut(usize, usize, usize)) {
         let survey = self.survey;
-        let has_ports = is_failure && survey.rules.has(Rule::Ports);
+        let has_ports = matches!(class, Some(Class::Failure | Class::Result));
         let has_names = !survey.known.is_empty();
         let mut at = 0;
         // A path that begins within a longer one is another path.
@@ -312,6 +314,13 @@ impl Writer<'_> {
                 see(at, start, len);
                 self.out.extend_from_slice(rest.get(..len).unwrap_or(rest));
                 at += len;
+                if class == Some(Class::Prompt)
+                    && let Some((len, seq)) = quoted_seq(rest)
+                {
+                    self.out.extend_from_slice(rest.get(2..len).unwrap_or_default());
+                    self.link("⟨", Link::Seq(seq), "⟩");
+                    at += len - 2 + digits(rest.get(len..).unwrap_or_default());
+                }
             } else if may_start && survey.cwd.as_ref().is_some_and(|cwd| is_folder(rest, cwd)) {
                 self.out.extend_from_slice("⟨cwd⟩".as_bytes());
                 at += survey.cwd.as_ref().map_or(1, Vec::len);
@@ -366,7 +375,7 @@ impl Writer<'_> {
         let start = self.out.len();
         let mut places = Vec::with_capacity(cuts.len());
         let mut next = cuts.iter().peekable();
-        self.rewrite(&whole, false, &mut |at, out, len| {
+        self.rewrite(&whole, None, &mut |at, out, len| {
             // A cut within what was renamed comes behind it.
             while let Some(cut) = next.next_if(|cut| **cut <= at + len) {
                 places.push(out - start + cut.saturating_sub(at));
@@ -419,6 +428,14 @@ fn address(text: &[u8]) -> Option<usize> {
     let host =
         ["127.0.0.1:", "localhost:", "[::1]:"].into_iter().find(|host| text.starts_with(host.as_bytes()))?;
     (digits(text.get(host.len()..)?) > 0).then_some(host.len())
+}
+
+/// A member `seq` in JSON within printed text, from the quote of its name on: where its number begins, and the number.
+fn quoted_seq(text: &[u8]) -> Option<(usize, u64)> {
+    const NAME: &[u8] = br#"\"seq\":"#;
+    let number = text.strip_prefix(NAME)?;
+    let number = std::str::from_utf8(number.get(..digits(number))?).ok()?;
+    Some((NAME.len(), number.parse().ok()?))
 }
 
 fn digits(text: &[u8]) -> usize {

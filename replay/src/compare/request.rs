@@ -10,7 +10,7 @@ use super::detail::{self, Change, Value};
 pub struct RequestParts<'t> {
     /// Provider, model and controls: an object.
     pub config: &'t str,
-    /// The system prompt: a string or null.
+    /// The system prompt at the head: a string or null. Where there are system messages, the last one counts.
     pub system: &'t str,
     /// Declared tools: a list of objects with names, or null.
     pub tools: &'t str,
@@ -61,10 +61,26 @@ pub fn request_changes(a: RequestParts<'_>, b: RequestParts<'_>) -> Result<Reque
     };
     Ok(RequestChanges {
         config: single(a.config, b.config)?,
-        system: single(a.system, b.system)?,
+        system: single(&system(a)?, &system(b)?)?,
         tools: list(a.tools, b.tools, "name")?,
         messages: list(a.messages, b.messages, "id")?,
     })
+}
+
+/// The prompt in force, as JSON: on a route that takes changes inside the history that of the last system message.
+fn system(request: RequestParts<'_>) -> Result<String, JsonError> {
+    let messages = Doc::parse(request.messages)?;
+    let last = messages
+        .root()
+        .elements()
+        .filter(|message| message.get("role").is_some_and(|role| role.is("system")))
+        .last();
+    let Some(content) = last.and_then(|message| message.get("content")) else {
+        return Ok(request.system.to_owned());
+    };
+    let mut blocks = content.elements();
+    let text = blocks.next().and_then(|block| block.get("text")).filter(|_| blocks.next().is_none());
+    Ok(text.unwrap_or(content).raw().to_owned())
 }
 
 /// What changed in a list whose members are told apart by one member of theirs.
@@ -166,6 +182,15 @@ mod tests {
         assert_eq!(told(&changed.tools), ["w None Some(0) ", "y Some(1) None ", "z Some(2) Some(2) /d"]);
         assert_eq!(told(&changed.messages), ["3 None Some(1) ", "2 Some(1) Some(2) /t"]);
         assert_eq!(changed.messages[0].value, r#"{"id":"3","t":"c"}"#);
+        // The last system message counts.
+        let prompt =
+            r#"[{"id":"0","role":"system","content":[{"type":"text","text":"be brief\nand kind"}]}]"#;
+        let new = r#"[{"id":"0","role":"system","content":[{"type":"text","text":"be brief\nand kind"}]},{"id":"9","role":"system","content":[{"type":"text","text":"be brief"}]}]"#;
+        let changed =
+            request_changes(RequestParts { messages: prompt, ..a }, RequestParts { messages: new, ..a })
+                .unwrap();
+        assert_eq!(changed.system[0].b.as_ref().unwrap().value, r#""be brief""#);
+        assert_eq!(told(&changed.messages), ["9 None Some(1) "]);
         // No list is an empty one.
         let none = RequestParts { tools: "null", ..a };
         assert_eq!(request_changes(none, a).unwrap().tools.len(), 3);

@@ -137,6 +137,8 @@ pub(super) enum Class {
     Failure,
     /// The same, in a tool's result that is an error.
     Result,
+    /// The prompt of a request for a title, which quotes the seqs of messages.
+    Prompt,
     /// Pieces of one text.
     Pieces,
 }
@@ -269,6 +271,7 @@ const TABLE: &[Row] = &[
     ),
     row(Rule::Seqs, Class::Seqs, &["compaction/summary", "compaction/prune"], &["/data/shadowedSeqs"]),
     row(Rule::Seqs, Class::Seqs, TITLES, &["/data/messageSeqs"]),
+    row(Rule::Seqs, Class::Prompt, &["session/title-llm-request"], &["/data/messages/*/content/*/text"]),
     row(Rule::Seqs, Class::Seq, &["image/offload"], &["/data/targets/*/seq"]),
     row(Rule::Seqs, Class::Seq, &["developer/message"], &["/data/headerSeq"]),
     row(Rule::Seqs, Class::Seq, &["session-log-deepseek/delivery-accepted"], &["/data/throughSeq"]),

@@ -346,6 +346,22 @@ fn seqs() {
         told(&compared(&a, &wrong, Rules::default()), &a, &wrong),
         ["-|0 event of 1", "2|3 /data/messageSeqs"]
     );
+    // The prompt of a request for a title quotes them.
+    let asks = |seq: u64| {
+        format!(r#"{{"messages":[{{"content":[{{"text":"of\n[{{\"seq\":{seq},\"text\":\"hi\"}}]"}}]}}]}}"#)
+    };
+    let logs = [asks(0), asks(1)];
+    let title = "session/title-llm-request";
+    shows(
+        &[("user/message", &one, ""), (title, &logs[0], "")],
+        &[PLAN, ("user/message", &one, ""), (title, &logs[1], "")],
+        "-|0 event of 1",
+    );
+    shows(
+        &[("user/message", &one, ""), ("user/message", &two, ""), (title, &logs[0], "")],
+        &[("user/message", &one, ""), ("user/message", &two, ""), (title, &logs[1], "")],
+        "2|2 /data/messages/0/content/0/text",
+    );
 }
 
 #[test]
@@ -496,6 +512,28 @@ fn counts_and_standings() {
     );
     assert_eq!(comparison.standing(Side::A, Seq(14)), None);
     assert_eq!((comparison.turns(Side::A), comparison.turns(Side::B)), (2, 3));
+}
+
+#[test]
+fn the_first_difference() {
+    let first = |a: &Log, b: &Log| {
+        let Ok(first) = compared(a, b, Rules::default()).first_difference(a, b);
+        first
+    };
+    let a = turns(&[turn(1, "one", &["ok", "so"])]);
+    let b = turns(&[turn(1, "one", &["ok", "no"]), turn(2, "two", &["x"])]);
+    assert_eq!(first(&a, &a), None);
+    let found = first(&a, &b).unwrap();
+    let (one, other) = (found.a.unwrap(), found.b.unwrap());
+    assert_eq!((found.verdict, one.seq, other.step), (Verdict::Changed, Seq(7), Some(2)));
+    let change = found.change.unwrap();
+    assert_eq!(change.pointer(), "/data/message/content/0/text");
+    assert_eq!(
+        (change.a.unwrap().value, change.b.unwrap().value),
+        (r#""so""#.to_owned(), r#""no""#.to_owned())
+    );
+    let found = first(&b, &turns(&[turn(1, "one", &["ok", "no"])])).unwrap();
+    assert_eq!((found.verdict, found.b, found.change), (Verdict::MissingTurn, None, None));
 }
 
 #[test]
