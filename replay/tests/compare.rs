@@ -1,5 +1,6 @@
 //! Comparisons of real logs: with themselves, with copies in which what is drawn was drawn anew, and with copies in which
 //! one value was changed.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::convert::Infallible;
 
@@ -232,7 +233,9 @@ fn renumbered(row: &str, seq: usize, gone: u64) -> Option<String> {
     fn lower(tree: &mut Tree<'_>, gone: u64) {
         if let Some(list) = tree.open_array() {
             list.retain(|seq| seq.read().and_then(Js::as_count) != Some(gone));
-            list.iter_mut().for_each(|seq| lower(seq, gone));
+            for seq in list {
+                lower(seq, gone);
+            }
         } else if let Some(seq) = tree.read().and_then(Js::as_count)
             && seq > gone
         {

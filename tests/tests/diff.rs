@@ -1,4 +1,5 @@
 //! `dshlog diff` and `request --diff`.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 

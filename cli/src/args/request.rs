@@ -16,6 +16,7 @@ use dshlog_codec::Generation;
                   it; logs of V0 to V3 have other seqs once they are carried to V4.\n\nExamples:\n  dshlog request latest --turn 3 --step 2\n  \
                   dshlog request 8d178ff3 --for 41 --format messages"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Request {
     /// A path, an id or its prefix, `latest`, `latest~2`
     #[arg(value_parser = NonEmptyStringValueParser::new())]

@@ -41,9 +41,9 @@ pub(super) fn align<P: Part>(a: &[P], b: &[P]) -> Vec<Match> {
         }
         by(a.1, b.1, a.0, b.0, P::key, matches, &mut |a, b, matches| {
             if a.1.len().saturating_mul(b.1.len()) <= PAIRS {
-                by_likeness(a, b, matches)
+                by_likeness(a, b, matches);
             } else {
-                in_order(a, b, matches)
+                in_order(a, b, matches);
             }
         });
     });
@@ -52,6 +52,8 @@ pub(super) fn align<P: Part>(a: &[P], b: &[P]) -> Vec<Match> {
 
 /// A stretch of a list: where it begins, and its parts.
 type Stretch<'p, P> = (usize, &'p [P]);
+/// What to do with two stretches that have nothing in common.
+type Rest<'r, P> = &'r mut dyn FnMut(Stretch<'_, P>, Stretch<'_, P>, &mut Vec<Match>);
 
 /// Pair what has an equal `key`; `rest` gets the stretches between.
 fn by<P, K: Eq + Hash + Ord>(
@@ -61,7 +63,7 @@ fn by<P, K: Eq + Hash + Ord>(
     first_b: usize,
     key: impl Fn(&P) -> K,
     matches: &mut Vec<Match>,
-    rest: &mut dyn FnMut(Stretch<'_, P>, Stretch<'_, P>, &mut Vec<Match>),
+    rest: Rest<'_, P>,
 ) {
     let keys_a: Vec<K> = a.iter().map(&key).collect();
     let keys_b: Vec<K> = b.iter().map(&key).collect();

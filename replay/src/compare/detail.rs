@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use dshlog_codec::json::{Digest, Js, deep_digest, deep_equal, ordered_members, print};
+use dshlog_codec::json::{Digest, Js, JsStr, deep_digest, deep_equal, ordered_members, print};
 
 use super::align::{Part, align};
 
@@ -167,7 +167,7 @@ impl Part for Element<'_> {
     /// What lists of the format are told apart by: the name of a tool, the type of a block.
     fn key(&self) -> String {
         let name = ["name", "type"].into_iter().find_map(|name| self.value.normal.get(name)?.as_str());
-        name.map_or(Cow::Borrowed(""), |name| name.to_lossy()).into_owned()
+        name.map_or(Cow::Borrowed(""), JsStr::to_lossy).into_owned()
     }
 
     fn likeness(&self, other: &Self) -> Option<u64> {

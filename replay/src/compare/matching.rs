@@ -72,7 +72,9 @@ impl Comparison {
         if waiting.is_empty() {
             return;
         }
-        waiting.values_mut().for_each(|list| list.reverse());
+        for list in waiting.values_mut() {
+            list.reverse();
+        }
         let mut gone = HashSet::new();
         for at in first..self.entries.len() {
             let entry = self.entries[at];

@@ -19,7 +19,7 @@ mod request;
 mod rules;
 mod text;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use dshlog_codec::json::Doc;
 use dshlog_codec::{Event, Header, Place, Seq};
@@ -259,7 +259,7 @@ impl Comparison {
         let mut change = None;
         if let (Verdict::Changed, Some(seq_a), Some(seq_b)) = (entry.verdict, entry.a, entry.b) {
             let (mut row_a, mut row_b) =
-                (rows(a, &HashSet::from([seq_a]))?, rows(b, &HashSet::from([seq_b]))?);
+                (rows(a, &BTreeSet::from([seq_a]))?, rows(b, &BTreeSet::from([seq_b]))?);
             let (row_a, row_b) = (row_a.remove(&seq_a), row_b.remove(&seq_b));
             let changes = self.changes(at, &row_a.unwrap_or_default(), &row_b.unwrap_or_default());
             change = changes.into_iter().next();
@@ -377,7 +377,7 @@ impl Comparison {
 }
 
 /// The rows of some events as the official code prints them, by seq.
-pub fn rows<S: Source + ?Sized>(source: &S, seqs: &HashSet<Seq>) -> Result<HashMap<Seq, String>, S::Error> {
+pub fn rows<S: Source + ?Sized>(source: &S, seqs: &BTreeSet<Seq>) -> Result<HashMap<Seq, String>, S::Error> {
     let mut rows = HashMap::with_capacity(seqs.len());
     if !seqs.is_empty() {
         source.each(&mut |event| {

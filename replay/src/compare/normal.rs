@@ -247,7 +247,7 @@ impl Writer<'_> {
             }
             Class::Failure | Class::Result | Class::Prompt => match value.as_str() {
                 Some(text) => {
-                    self.text(text, Some(class).filter(|class| *class != Class::Result || self.is_error))
+                    self.text(text, Some(class).filter(|class| *class != Class::Result || self.is_error));
                 }
                 None => return false,
             },

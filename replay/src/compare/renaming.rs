@@ -50,6 +50,9 @@ impl<K: Copy + Eq + Hash> Pairs<K> {
     }
 }
 
+/// What there is in each log.
+type All<K> = (HashSet<K>, HashSet<K>);
+
 /// The names of two logs.
 #[derive(Debug, Default)]
 pub(super) struct Renaming {
@@ -57,8 +60,8 @@ pub(super) struct Renaming {
     calls: Pairs<u64>,
     turns: Pairs<u64>,
     steps: Pairs<(u64, u64)>,
-    all_turns: (HashSet<u64>, HashSet<u64>),
-    all_steps: (HashSet<(u64, u64)>, HashSet<(u64, u64)>),
+    all_turns: All<u64>,
+    all_steps: All<(u64, u64)>,
     /// Per event of the first log its partner in the second, and the other way round.
     seqs: (Vec<Option<u64>>, Vec<Option<u64>>),
 }
@@ -147,10 +150,9 @@ impl Renaming {
 
     fn is_same_event(&self, a: u64, b: u64) -> bool {
         match (partner(&self.seqs.0, a), partner(&self.seqs.1, b)) {
-            (Some(Some(there)), _) => there == b,
-            (Some(None), Some(None)) => true,
-            // Neither is an event.
-            (None, None) => a == b,
+            (Partner::Event(there), _) => there == b,
+            (Partner::Nobody, Partner::Nobody) => true,
+            (Partner::NoEvent, Partner::NoEvent) => a == b,
             _ => false,
         }
     }
@@ -168,10 +170,19 @@ impl Renaming {
 
     /// The listed events that both logs have, as seqs of the second.
     fn in_common<'l>(&'l self, side: Side, spans: &'l [(u64, u64)]) -> impl Iterator<Item = u64> + 'l {
-        spans.iter().flat_map(|(start, end)| *start..=*end).filter_map(move |seq| match side {
-            Side::A => partner(&self.seqs.0, seq).unwrap_or(Some(seq)),
-            Side::B => partner(&self.seqs.1, seq).unwrap_or(Some(seq)).map(|_| seq),
+        let seqs = spans.iter().flat_map(|(start, end)| *start..=*end);
+        seqs.filter_map(move |seq| match (side, partner(self.seqs_of(side), seq)) {
+            (_, Partner::Nobody) => None,
+            (Side::A, Partner::Event(there)) => Some(there),
+            (Side::B, Partner::Event(_)) | (_, Partner::NoEvent) => Some(seq),
         })
+    }
+
+    fn seqs_of(&self, side: Side) -> &[Option<u64>] {
+        match side {
+            Side::A => &self.seqs.0,
+            Side::B => &self.seqs.1,
+        }
     }
 
     /// The names that these links stand for now.
@@ -208,9 +219,22 @@ fn fixed<K: Eq + Hash>(pairs: &Pairs<K>, a: &K, b: &K) -> Option<bool> {
     }
 }
 
-/// The partner of an event, if any; nothing when there is no such event.
-fn partner(seqs: &[Option<u64>], seq: u64) -> Option<Option<u64>> {
-    seqs.get(usize::try_from(seq).ok()?).copied()
+/// Who belongs to an event of one log.
+enum Partner {
+    /// This one in the other log.
+    Event(u64),
+    /// None in the other log.
+    Nobody,
+    /// There is no such event.
+    NoEvent,
+}
+
+fn partner(seqs: &[Option<u64>], seq: u64) -> Partner {
+    match usize::try_from(seq).ok().and_then(|seq| seqs.get(seq)) {
+        Some(Some(there)) => Partner::Event(*there),
+        Some(None) => Partner::Nobody,
+        None => Partner::NoEvent,
+    }
 }
 
 fn count(spans: &[(u64, u64)]) -> u64 {
@@ -241,12 +265,7 @@ impl Shared<'_> {
         }
     }
 
-    fn number<K: Copy + Eq + Hash>(
-        &self,
-        at: K,
-        pairs: &Pairs<K>,
-        all: &(HashSet<K>, HashSet<K>),
-    ) -> Option<K> {
+    fn number<K: Copy + Eq + Hash>(&self, at: K, pairs: &Pairs<K>, all: &All<K>) -> Option<K> {
         let (found, all) = match self.side {
             Side::A => (pairs.there.get(&at).copied(), &all.0),
             Side::B => (pairs.back.get(&at).map(|_| at), &all.1),

@@ -397,10 +397,14 @@ impl Places {
                 for kind in row.kinds {
                     match *kind {
                         EVERY => {
-                            EventType::ALL.iter().for_each(|known| add(known.name(), "", pointer, row.class))
+                            for known in EventType::ALL {
+                                add(known.name(), "", pointer, row.class);
+                            }
                         }
                         MESSAGE => {
-                            MESSAGES.iter().for_each(|(kind, base)| add(kind, base, pointer, row.class))
+                            for (kind, base) in MESSAGES {
+                                add(kind, base, pointer, row.class);
+                            }
                         }
                         kind => add(kind, "", pointer, row.class),
                     }

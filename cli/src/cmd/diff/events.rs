@@ -1,6 +1,6 @@
 //! `diff --what events`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
 
 use dshlog_codec::Seq;
 use dshlog_replay::compare::{
@@ -29,7 +29,7 @@ pub(super) fn report(a: Judged, b: Judged, asked: &Asked) -> Result<Report, Fail
         .filter(|difference| entries.get(difference.first).is_some_and(is_meant))
         .collect();
     let (shown, left) = differences.split_at(differences.len().min(asked.most));
-    let wanted = |seq: fn(&Entry) -> Option<Seq>| -> HashSet<Seq> {
+    let wanted = |seq: fn(&Entry) -> Option<Seq>| -> BTreeSet<Seq> {
         shown.iter().filter_map(|difference| entries.get(difference.first).and_then(seq)).collect()
     };
     let rows_a = rows(&source_a, &wanted(|entry| entry.a))?;
@@ -42,27 +42,27 @@ pub(super) fn report(a: Judged, b: Judged, asked: &Asked) -> Result<Report, Fail
     for (number, difference) in shown.iter().enumerate() {
         let Some(entry) = entries.get(difference.first) else { continue };
         let next = shown.get(number + 1).map_or(entries.len(), |next| next.first);
-        let row = |seq: Option<Seq>, rows: &std::collections::HashMap<Seq, String>| {
+        let row = |seq: Option<Seq>, rows: &HashMap<Seq, String>| {
             seq.and_then(|seq| rows.get(&seq).cloned()).unwrap_or_default()
         };
-        let (row_a, row_b) = (row(entry.a, &rows_a), row(entry.b, &rows_b));
+        let (one, other) = (row(entry.a, &rows_a), row(entry.b, &rows_b));
         let changes = match difference.verdict {
-            Verdict::Changed => comparison.changes(difference.first, &row_a, &row_b),
+            Verdict::Changed => comparison.changes(difference.first, &one, &other),
             _ => Vec::new(),
         };
         let before = difference.first.saturating_sub(asked.context).max(last)..difference.first;
-        report.items.extend(before.filter_map(|at| around(&comparison, at, &is_meant)));
+        report.items.extend(before.filter_map(|at| around(&comparison, at, is_meant)));
         report.items.push(Item {
             mark: mark(difference.verdict, entry),
             a: place(&comparison, Side::A, entry.a),
             b: place(&comparison, Side::B, entry.b),
             events: difference.events,
-            row: if entry.a.is_some() { row_a } else { row_b },
+            row: if entry.a.is_some() { one } else { other },
             changes,
         });
         last = (difference.last + 1 + asked.context).min(next).max(difference.last + 1);
         let behind = difference.last + 1..last;
-        report.items.extend(behind.filter_map(|at| around(&comparison, at, &is_meant)));
+        report.items.extend(behind.filter_map(|at| around(&comparison, at, is_meant)));
     }
     report.left_out = left.len() as u64;
     report.counts = counts(comparison.counts(is_meant));
