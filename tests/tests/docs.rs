@@ -18,7 +18,9 @@ fn page(name: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn examples() {
-    for (name, at_least) in [("README.md", 6), ("docs/output.md", 10), ("docs/diff.md", 2)] {
+    for (name, at_least) in
+        [("README.md", 6), ("docs/output.md", 10), ("docs/request.md", 1), ("docs/diff.md", 2)]
+    {
         let mut compared = 0;
         for block in page(name).split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
             for example in format!("\n{block}").split("\n$ ").skip(1) {

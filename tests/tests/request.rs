@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::sha256_hex;
 
-use crate::{PROGRAM, place};
+use crate::place;
 
 #[test]
 fn views() {

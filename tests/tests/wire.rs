@@ -1,4 +1,5 @@
 //! Requests against the bodies that real runtimes sent (`corpora/README.md`): whole bodies, by their hash.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -163,10 +164,11 @@ fn check_request(
             }
             let is_failed = compaction.shown.is_none();
             let instruction = sent.instruction.as_deref();
-            let ends: Vec<Option<Seq>> = match is_failed {
-                // How much a compaction was shown that failed is in no log.
-                true => requests.history().nodes().map(|node| Some(node.seq)).collect(),
-                false => vec![None],
+            // How much a compaction was shown that failed is in no log.
+            let ends: Vec<Option<Seq>> = if is_failed {
+                requests.history().nodes().map(|node| Some(node.seq)).collect()
+            } else {
+                vec![None]
             };
             let is_equal = |through: &Option<Seq>| {
                 let call = requests.compaction_call(&compaction, instruction, *through).unwrap();

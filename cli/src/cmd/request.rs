@@ -59,7 +59,7 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
     tell(ctx, &work, &asked);
     match asked.output {
         Output::Body(body) => {
-            let body = body.map_err(|refusal| refused(&refusal, &log, &files))?;
+            let body = body.map_err(|refusal| refused(&refusal, &work))?;
             ctx.out().write_all(&body)?;
             ctx.out().write_all(b"\n")?;
         }
@@ -151,7 +151,7 @@ impl Work<'_> {
                 asked = Some(self.asked(&requests, Some(event))?);
                 return Ok(ControlFlow::Break(()));
             }
-            requests.see(event).map_err(no_history)?;
+            requests.see(event).map_err(|error| no_history(&error))?;
             Ok::<_, Failure>(ControlFlow::Continue(()))
         })?;
         if let Some(damage) = walked.damage {
@@ -389,18 +389,25 @@ fn tell(ctx: &mut Ctx, work: &Work<'_>, asked: &Asked) {
 }
 
 /// Why there is no body.
-fn refused(refusal: &Refusal, log: &Log, files: &Files) -> Failure {
-    let place = match (refusal.seq(), log.is_current()) {
+fn refused(refusal: &Refusal, work: &Work<'_>) -> Failure {
+    let files = work.files;
+    let place = match (refusal.seq(), work.log.is_current()) {
         (Some(seq), true) => format!(" (event {seq})"),
         (Some(seq), false) => format!(" (event {seq} in the form of V4)"),
         (None, _) => String::new(),
     };
     if let Some(code) = refusal.code() {
-        return Failure::refused(format!("dsh refuses to send this request: {code}, {refusal}{place}"))
-            .hint("`--format json` and `--format text` show it all the same");
+        let is_made = matches!(work.target, Target::Made(_));
+        let would =
+            if is_made { "dsh refuses to send this request" } else { "dsh would not send such a request" };
+        let mut failure = Failure::refused(format!("{would}: {code}, {refusal}{place}"));
+        if !is_made && matches!(refusal, Refusal::Unanswered { .. }) {
+            failure = failure.hint("dsh gives open calls a result before it asks again");
+        }
+        return failure.hint("`--format json` and `--format text` show it all the same");
     }
     let failure = Failure::refused(format!("the request cannot be rebuilt: {refusal}{place}"));
-    let Refusal::MissingAttachment { .. } = refusal else { return failure };
+    let Refusal::MissingAttachments { .. } = refusal else { return failure };
     let failure = match files.folder() {
         Some(folder) => failure.hint(format!("stored images are looked for in {}", shown(folder))),
         None => failure,
@@ -443,7 +450,7 @@ fn stored_seq(log: &Log, seq: Seq, place: Place) -> Result<u64, Failure> {
     Ok(found)
 }
 
-fn no_history(error: HistoryError) -> Failure {
+fn no_history(error: &HistoryError) -> Failure {
     Failure::refused(format!("no history: {error}"))
 }
 

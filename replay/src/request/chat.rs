@@ -418,7 +418,9 @@ mod tests {
             ),
         );
         let refusal = ChatPrinter::default().body(&call(&[&result("c")]), &NoAttachments).unwrap_err();
-        assert!(matches!(refusal, Refusal::MissingAttachment { attachment, .. } if attachment == "sha256:0"));
+        assert!(
+            matches!(refusal, Refusal::MissingAttachments { attachments, .. } if attachments == ["sha256:0"])
+        );
     }
 
     #[test]

@@ -93,18 +93,6 @@ impl Header {
     pub fn is_default_max_tokens(&self) -> bool {
         self.adapter_defaults[1]
     }
-
-    /// True when a header of the log would have to be written to go from one to the other (`docs/spec/surface.md`,
-    /// section 5): the configuration by its known members, the flags of adapter defaults, the tools by their JSON text.
-    pub fn is_same(&self, other: &Header) -> bool {
-        const CONTROLS: [&str; 6] =
-            ["provider", "model", "reasoningEffort", "temperature", "maxTokens", "stop"];
-        let text = |value: Option<Js<'_>>| value.map(printed);
-        let tools = |header: &Header| header.tools.as_ref().map_or(Vec::new(), |tools| tools.to_vec());
-        self.adapter_defaults == other.adapter_defaults
-            && CONTROLS.iter().all(|name| text(self.config().get(name)) == text(other.config().get(name)))
-            && tools(self) == tools(other)
-    }
 }
 
 /// The data of a `request/context`.

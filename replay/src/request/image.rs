@@ -119,7 +119,8 @@ pub(super) fn reference(attachment: Option<Js<'_>>, seq: Option<Seq>) -> Result<
 pub(super) struct Carrier<'a> {
     attachments: &'a dyn Attachments,
     by_file: bool,
-    missing: Option<Refusal>,
+    missing: Vec<String>,
+    missing_at: Option<Seq>,
 }
 
 impl<'a> Carrier<'a> {
@@ -131,7 +132,7 @@ impl<'a> Carrier<'a> {
         let ids: BTreeSet<&str> =
             templates.flat_map(Template::images).map(|image| image.attachment.as_str()).collect();
         let by_file = !ids.is_empty() && ids.iter().all(|id| attachments.file_id(id).is_some());
-        Carrier { attachments, by_file, missing: None }
+        Carrier { attachments, by_file, missing: Vec::new(), missing_at: None }
     }
 
     /// Some image travels by its file id.
@@ -146,19 +147,24 @@ impl<'a> Carrier<'a> {
 
     /// Append the bytes in base64, or remember that they are missing.
     pub(super) fn print_bytes(&mut self, out: &mut Vec<u8>, image: &ImageRef) {
-        match self.attachments.bytes(&image.attachment) {
-            Some(bytes) => base64(out, &bytes),
-            None if self.missing.is_none() => {
-                self.missing =
-                    Some(Refusal::MissingAttachment { attachment: image.attachment.clone(), seq: image.seq });
-            }
-            None => {}
+        if let Some(bytes) = self.attachments.bytes(&image.attachment) {
+            base64(out, &bytes);
+            return;
+        }
+        if self.missing.is_empty() {
+            self.missing_at = image.seq;
+        }
+        if !self.missing.contains(&image.attachment) {
+            self.missing.push(image.attachment.clone());
         }
     }
 
     /// Everything was there.
     pub(super) fn finish(self) -> Result<(), Refusal> {
-        self.missing.map_or(Ok(()), Err)
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal::MissingAttachments { attachments: self.missing, seq: self.missing_at })
     }
 }
 

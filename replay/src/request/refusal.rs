@@ -42,12 +42,12 @@ pub enum Refusal {
         /// The effort.
         effort: String,
     },
-    /// The bytes of an image are not there. Nothing can be sent in their place.
-    #[error("the bytes of image {attachment} are missing")]
-    MissingAttachment {
-        /// The attachment's id, such as `sha256:...`.
-        attachment: String,
-        /// The event that put it on the surface.
+    /// The bytes of images are not there. Nothing can be sent in their place.
+    #[error("the bytes of {} are missing", listed(.attachments))]
+    MissingAttachments {
+        /// The attachments' ids, such as `sha256:...`, each once.
+        attachments: Vec<String>,
+        /// The event that put the first of them on the surface.
         seq: Option<Seq>,
     },
     /// An image that the adapter scales and encodes anew: what it sends is not in any log.
@@ -94,9 +94,15 @@ impl Refusal {
             | Refusal::DuplicateCall { seq }
             | Refusal::NoMatchingCall { seq }
             | Refusal::Unanswered { seq, .. }
-            | Refusal::MissingAttachment { seq, .. }
+            | Refusal::MissingAttachments { seq, .. }
             | Refusal::ScaledImage { seq, .. } => *seq,
             _ => None,
         }
     }
+}
+
+/// `image a`, `images a, b`.
+fn listed(attachments: &[String]) -> String {
+    let noun = if attachments.len() == 1 { "image" } else { "images" };
+    format!("{noun} {}", attachments.join(", "))
 }

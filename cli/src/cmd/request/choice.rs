@@ -109,7 +109,7 @@ impl Index {
             return self.ended_by(seq, log).map(Target::Made);
         }
         if let Some(seq) = args.at {
-            return self.behind(seq, log).map(Target::Behind);
+            return behind(seq, log).map(Target::Behind);
         }
         if args.title || args.compaction {
             let (kind, words) =
@@ -161,13 +161,6 @@ impl Index {
         })
     }
 
-    fn behind(&self, seq: u64, log: &Log) -> Result<Behind, Failure> {
-        let Some((_, place)) = stored(log, seq)? else {
-            return Err(Failure::usage(format!("there is no event {seq}")));
-        };
-        Ok(if log.is_current() { Behind::Seq(seq) } else { Behind::Line(place.line) })
-    }
-
     fn of_turn(&self, turn: u64, args: &Request) -> Result<Made, Failure> {
         let is_meant = |made: &&Made| {
             matches!(made.kind, Kind::Agent(position)
@@ -200,6 +193,14 @@ impl Index {
             failure.hint(format!("the last step of the turn with a request is {}", last.step))
         })
     }
+}
+
+/// The last event that counts, by its seq in the stored log.
+fn behind(seq: u64, log: &Log) -> Result<Behind, Failure> {
+    let Some((_, place)) = stored(log, seq)? else {
+        return Err(Failure::usage(format!("there is no event {seq}")));
+    };
+    Ok(if log.is_current() { Behind::Seq(seq) } else { Behind::Line(place.line) })
 }
 
 /// Type and place of the event that has this seq in the stored log.

@@ -4,6 +4,7 @@ use dshlog_codec::json::{Doc, Js, print};
 use dshlog_replay::request::call::Call;
 
 use crate::render::request::{Block, Message, Mood};
+use crate::render::units;
 
 /// The messages of a call.
 pub(super) fn messages(call: &Call<'_>) -> Vec<Message> {
@@ -48,11 +49,7 @@ fn block(block: Js<'_>) -> Block {
             text: text("arguments"),
         },
         "image" | "file" => {
-            let attachment = block.get("attachment");
-            let mut words = member(attachment, "attachmentId").unwrap_or_default();
-            if let Some(name) = member(attachment, "name") {
-                words = format!("{name}, {words}");
-            }
+            let mut words = attachment(block.get("attachment"));
             if block.get("offloaded").is_some_and(Js::is_true) {
                 words.push_str(", left out");
             }
@@ -66,6 +63,24 @@ fn block(block: Js<'_>) -> Block {
         }
         _ => Block { mood: Mood::Aside, label: kind, text: printed(block) },
     }
+}
+
+/// Such as `red.png, image/png, 64x48, 156 B, sha256:7f34c9a3…`.
+fn attachment(attachment: Option<Js<'_>>) -> String {
+    let count = |name| attachment.and_then(|a| a.get(name)).and_then(Js::as_count);
+    let size = count("width").zip(count("height")).map(|(width, height)| format!("{width}x{height}"));
+    let id = member(attachment, "attachmentId").map(|id| {
+        let short: String = id.chars().take("sha256:".len() + 8).collect();
+        if short.len() < id.len() { format!("{short}…") } else { short }
+    });
+    let facts = [
+        member(attachment, "name"),
+        member(attachment, "mediaType"),
+        size,
+        count("bytes").map(units::bytes),
+        id,
+    ];
+    facts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn member(value: Option<Js<'_>>, name: &str) -> Option<String> {
