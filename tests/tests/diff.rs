@@ -160,3 +160,53 @@ fn migrated_sessions_are_equal() {
         assert!(compared > 0, "{case}: {migrated}");
     }
 }
+
+/// The same scenarios, run by a dsh that writes V3 and by one that writes V4: what differs is what these two do otherwise.
+/// Prompts, tools and the dialect of the model changed between them, V4 has events for jobs, and the V3 runs had their
+/// titles switched off.
+#[test]
+fn scenarios_differ_where_the_versions_of_dsh_do() {
+    let changed: &[(&str, &[&str])] = &[
+        ("system/message", &["/data/message/content/"]),
+        ("user/message", &["/data/content/", "/data/source/sections/"]),
+        ("request/header", &["/data/header/"]),
+        ("assistant/message", &["/data/message/source/replayState", "/data/usage/", "/data/stream/"]),
+        ("tool/result", &["/data/error", "/data/message/content/", "/data/message/isError", "/data/meta"]),
+        ("compaction/summary", &["/data/usage/", "/data/shadowedTokenCount", "/data/maxTokens"]),
+        ("command/done", &["/data/text"]),
+    ];
+    let new = ["session/title", "session/title-llm-request", "job/registered", "job/settled", "user/message"];
+    for (scenario, equal) in [
+        ("compact", 47),
+        ("empty", 3),
+        ("kill-tool-resumed", 23),
+        ("retry-500", 15),
+        ("sdk-minimal", 25),
+        ("steer", 30),
+        ("thinking", 12),
+    ] {
+        let place = Place::empty(PROGRAM);
+        let (a, b) = (log(&place, &format!("v3-{scenario}")), log(&place, &format!("v4-{scenario}")));
+        let output = place.run(&["diff", "-q", &a, &b, "--format", "json", "--full"]);
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(document["counts"]["equal"], equal, "{scenario}");
+        for difference in document["differences"].as_array().unwrap() {
+            let side = if difference["a"].is_null() { &difference["b"] } else { &difference["a"] };
+            let kind = side["type"].as_str().unwrap();
+            if difference["kind"] == "only-b" {
+                assert!(new.contains(&kind), "{scenario}: {kind}");
+                continue;
+            }
+            assert_eq!((&difference["kind"], &difference["extent"]), (&"changed".into(), &"event".into()));
+            let places = changed.iter().find(|(name, _)| *name == kind).map_or(&[][..], |(_, places)| places);
+            for change in difference["changes"].as_array().unwrap() {
+                let spot = if change["a"].is_null() { &change["b"] } else { &change["a"] };
+                let pointer = spot["pointer"].as_str().unwrap();
+                assert!(
+                    places.iter().any(|place| pointer.starts_with(place)),
+                    "{scenario}: {kind} {pointer}"
+                );
+            }
+        }
+    }
+}
