@@ -268,7 +268,20 @@ fn renumbered(row: &str, seq: usize, gone: u64) -> Option<String> {
     tree.open().unwrap().set("seq", Tree::integer(seq as u64));
     let mut out = Vec::new();
     tree.print(&mut out);
-    Some(String::from_utf8(out).unwrap())
+    // Prompts for titles quote seqs.
+    let printed = String::from_utf8(out).unwrap();
+    let name = r#"{\"seq\":"#;
+    let mut parts = printed.split(name);
+    let mut text = parts.next().unwrap().to_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap();
+        let seq: u64 = part[..digits].parse().unwrap();
+        if seq == gone {
+            return None;
+        }
+        text += &format!("{name}{}{}", seq - u64::from(seq > gone), &part[digits..]);
+    }
+    Some(text)
 }
 
 fn logs_once() -> &'static [Log] {

@@ -302,7 +302,10 @@ fn place(page: &mut Page<'_>, layout: &Layout, change: &Change) -> io::Result<()
         (Some(a), Some(b)) if a.pointer != b.pointer => format!("{} | {}", a.pointer, b.pointer),
         _ => change.pointer().to_owned(),
     };
-    page.line(Line::of(Role::Dim, &format!("{INDENT}{pointer}")))?;
+    // Of a text that stands by itself there is nothing to say.
+    if !pointer.is_empty() {
+        page.line(Line::of(Role::Dim, &format!("{INDENT}{pointer}")))?;
+    }
     let value = |spot: &Option<Spot>| spot.as_ref().map(|spot| pretty::value(&spot.pointer, &spot.value));
     let (a, b) = (value(&change.a), value(&change.b));
     let rows = match (&a, &b) {
