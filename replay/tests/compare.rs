@@ -279,7 +279,8 @@ fn renumbered(row: &str, seq: usize, gone: u64) -> Option<String> {
         if seq == gone {
             return None;
         }
-        text += &format!("{name}{}{}", seq - u64::from(seq > gone), &part[digits..]);
+        let seq = seq - u64::from(seq > gone);
+        text.extend([name, &seq.to_string(), &part[digits..]]);
     }
     Some(text)
 }
