@@ -2,7 +2,7 @@
 //!
 //! Two logs are walked three times at most. A [`Survey`] learns which names were drawn. Then of each event a digest of its
 //! normal form (`normal`) and its links are kept, and from these everything is decided: turns are aligned, then the
-//! steps in them, then events (`align`); and what an event links to must be what its partner links to ([`renaming`]).
+//! steps in them, then events (`align`); and what an event links to must be what its partner links to (`renaming`).
 //! Payloads are only looked at again for the events that are different and that somebody wants to see. So memory grows
 //! with the number of events, and not with what is in them.
 //!
