@@ -324,6 +324,9 @@ mod tests {
         assert_eq!(named.len(), own.entries.len());
         let mut found = Vec::new();
         logs_below(&own.dir, &mut found);
+        // The answers of these are the requests beside them.
+        let wire = own.dir.join("wire");
+        found.retain(|log| !log.starts_with(&wire));
         found.sort();
         assert_eq!(found, named);
     }
