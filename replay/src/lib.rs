@@ -1,10 +1,11 @@
 //! Folds over a valid session log.
 //!
 //! Useful for: what the model was sent at any point of a log, the states that dsh keeps beside it, what it cost, what a
-//! resume would append, and what a fork begins with. Not for: deciding whether a log is valid (`dshlog_codec::check`),
-//! writing one, or showing anything.
+//! resume would append, what a fork begins with, and what is different in two sessions. Not for: deciding whether a log is
+//! valid (`dshlog_codec::check`), writing one, or showing anything.
 
 pub mod closer;
+pub mod compare;
 pub mod estimate;
 pub mod fork;
 pub mod history;

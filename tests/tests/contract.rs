@@ -11,7 +11,9 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in ["ls", "read", "export", "verify", "migrate", "doctor", "completions", "man"] {
+    for command in
+        ["ls", "read", "request", "diff", "export", "verify", "migrate", "doctor", "completions", "man"]
+    {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
@@ -58,6 +60,7 @@ fn a_closed_pipe_is_no_error() {
         &["export", "latest"],
         &["ls"],
         &["stats"],
+        &["diff", "latest", "latest"],
         &["verify"],
         &["doctor"],
         &["completions", "bash"],

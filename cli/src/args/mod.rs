@@ -1,6 +1,7 @@
 //! What can be typed. Nothing is resolved here: see [`crate::ctx`] and [`crate::select`].
 
 mod completions;
+mod diff;
 mod doctor;
 mod export;
 mod fork;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 pub(crate) use completions::Completions;
+pub(crate) use diff::{Diff, What};
 pub(crate) use doctor::Doctor;
 pub(crate) use export::Export;
 pub(crate) use fork::{Fork, ForkAt};
@@ -146,6 +148,7 @@ pub(crate) enum Command {
     Ls(Ls),
     Read(Read),
     Request(Request),
+    Diff(Diff),
     Stats(Stats),
     Export(Export),
     Verify(Verify),

@@ -16,6 +16,7 @@ use dshlog_codec::Generation;
                   it; logs of V0 to V3 have other seqs once they are carried to V4.\n\nExamples:\n  dshlog request latest --turn 3 --step 2\n  \
                   dshlog request 8d178ff3 --for 41 --format messages"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Request {
     /// A path, an id or its prefix, `latest`, `latest~2`
     #[arg(value_parser = NonEmptyStringValueParser::new())]
@@ -66,6 +67,9 @@ pub(crate) struct Request {
     /// Read this stored generation of the session, 0 to 4, instead of the newest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=Generation::CURRENT.0))]
     pub(crate) generation: Option<u64>,
+    /// Show what changed against the agent's request before it, as text or json
+    #[arg(long, conflicts_with_all = ["title", "compaction"])]
+    pub(crate) diff: bool,
     /// Unfold everything
     #[arg(long)]
     pub(crate) full: bool,

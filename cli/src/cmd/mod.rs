@@ -1,6 +1,7 @@
 //! One module per command: it wires library calls to renderers, and holds no rule of the format.
 
 mod completions;
+mod diff;
 mod doctor;
 mod export;
 mod fork;
@@ -24,6 +25,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),
+        Command::Diff(args) => diff::run(ctx, &args),
         Command::Stats(args) => stats::run(ctx, &args),
         Command::Export(args) => export::run(ctx, &args),
         Command::Verify(args) => verify::run(ctx, &args),

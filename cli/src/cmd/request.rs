@@ -1,5 +1,6 @@
 //! `dshlog request`: what the model was asked.
 
+mod change;
 mod choice;
 mod files;
 mod view;
@@ -51,6 +52,9 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
     tell_end(ctx, &log, &checked);
     let target = index.choose(args, &log)?;
     let work = Work { args, format, log: &log, files: &files, target, instruction: instruction.as_deref() };
+    if args.diff {
+        return change::run(ctx, &work, index.before(&target)?);
+    }
     let asked = work.walk()?;
     tell(ctx, &work, &asked);
     match asked.output {

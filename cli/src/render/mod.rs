@@ -1,5 +1,6 @@
 //! Data in, text out. Nothing here computes facts about a log.
 
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;

@@ -125,6 +125,28 @@ impl Index {
         }
     }
 
+    /// The agent's request before the one that is meant.
+    pub(super) fn before(&self, target: &Target) -> Result<Made, Failure> {
+        let comes_before = |made: &&Made| {
+            matches!(made.kind, Kind::Agent(_))
+                && match target {
+                    Target::Made(target) => made.seq < target.seq,
+                    Target::Behind(Behind::Seq(last)) => made.seq.0 <= *last,
+                    Target::Behind(Behind::Line(last)) => made.place.line <= *last,
+                    Target::Next => true,
+                }
+        };
+        if let Target::Made(Made { kind: Kind::Title | Kind::Compaction, .. }) = target {
+            return Err(Failure::usage(
+                "`--diff` compares requests of the agent, not those for a title or a compaction",
+            ));
+        }
+        let before = self.made.iter().rfind(comes_before);
+        before
+            .copied()
+            .ok_or_else(|| Failure::usage("there is no request before this one to compare it with"))
+    }
+
     fn ended_by(&self, seq: u64, log: &Log) -> Result<Made, Failure> {
         let named = stored(log, seq)?;
         let found = match &named {
