@@ -4,7 +4,9 @@
 //! more. The runtime measures with it what a compaction takes off the surface, so logs hold figures of it. It is no
 //! count of the model's: what a request really cost is in its usage.
 
-use dshlog_codec::json::{Js, JsStr, print};
+use dshlog_codec::json::{Doc, Js, JsStr, print};
+
+use crate::request::call::Call;
 
 /// UTF-16 units of text that count as one token.
 const UNITS_PER_TOKEN: usize = 4;
@@ -14,6 +16,38 @@ const BLOCK: u64 = 4;
 
 /// What a message costs besides its blocks.
 const ROLE: u64 = 4;
+
+/// The estimates of a call, part by part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// A system prompt that is none of the messages; only calls for titles have one.
+    pub system: u64,
+    /// The declared tools.
+    pub tools: u64,
+    /// The messages, in their order.
+    pub messages: Vec<u64>,
+}
+
+impl Estimate {
+    /// Those of a call.
+    pub fn of(call: &Call<'_>) -> Self {
+        let system = call.system.as_ref().filter(|system| !system.is_empty());
+        let tools: Vec<&str> =
+            call.tools.iter().flat_map(|tools| tools.iter()).map(|tool| tool.definition()).collect();
+        // What a log holds reads back.
+        let message = |json: &str| Doc::parse(json).map_or(0, |doc| message_tokens(doc.root()));
+        Estimate {
+            system: system.map_or(0, |system| tokens(units(system.as_wtf8())) + ROLE),
+            tools: list_tokens(&tools),
+            messages: call.messages.iter().map(|of| message(&of.json)).collect(),
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.system + self.tools + self.messages.iter().sum::<u64>()
+    }
+}
 
 /// Tokens of one message of the history. An image counts as its reference, not as what is in it.
 pub fn message_tokens(message: Js<'_>) -> u64 {
@@ -31,12 +65,14 @@ pub fn message_tokens(message: Js<'_>) -> u64 {
     blocks.map(block_tokens).sum::<u64>() + ROLE
 }
 
-/// Tokens of the tools of a request header; none for an empty list.
-pub fn tools_tokens(tools: Js<'_>) -> u64 {
-    if tools.elements().next().is_none() {
+/// Tokens of the tools of a request header, each as JavaScript prints it; none for an empty list.
+fn list_tokens(tools: &[&str]) -> u64 {
+    if tools.is_empty() {
         return 0;
     }
-    tokens(printed_units(tools, None)) + BLOCK
+    // Brackets, and a comma in front of each but the first.
+    let around = tools.len() + 1;
+    tokens(around + tools.iter().map(|tool| units(tool.as_bytes())).sum::<usize>()) + BLOCK
 }
 
 fn block_tokens(block: Js<'_>) -> u64 {
@@ -126,8 +162,11 @@ mod tests {
 
     #[test]
     fn tools_count_as_they_are_printed() {
-        for (tools, expected) in [("[]", 0), (r#"[{"name":"a"}]"#, 4 + 4)] {
-            assert_eq!(tools_tokens(Doc::parse(tools).unwrap().root()), expected, "{tools}");
+        // As a list they are 14 and 27 units.
+        for (tools, expected) in
+            [(&[][..], 0), (&[r#"{"name":"a"}"#], 4 + 4), (&[r#"{"name":"a"}"#, r#"{"name":"b"}"#], 7 + 4)]
+        {
+            assert_eq!(list_tokens(tools), expected, "{tools:?}");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{Corpora, repository};
@@ -44,7 +45,8 @@ fn pages_with_examples() -> Vec<(String, usize)> {
     let mut pages = vec![("README.md".to_owned(), 6), ("docs/output.md".to_owned(), 10)];
     for entry in fs::read_dir(repository().join("docs")).unwrap() {
         let name = format!("docs/{}", entry.unwrap().file_name().to_str().unwrap());
-        let is_page = name.ends_with(".md") && pages.iter().all(|(known, _)| *known != name);
+        let is_page = Path::new(&name).extension().is_some_and(|end| end == "md")
+            && pages.iter().all(|(known, _)| *known != name);
         if is_page && page(&name).contains("```console\n") {
             pages.push((name, 1));
         }

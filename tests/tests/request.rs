@@ -17,6 +17,23 @@ fn views() {
     assert_snapshot!("request-next", images.told(&["request", "latest", "--width", "70"]));
 }
 
+/// What a compaction takes off the surface is stated in its event, in tokens of the same estimate.
+#[test]
+fn estimated_tokens() {
+    let place = place(&["v4-compact"]);
+    let shown = place.told(&["request", "latest", "--turn", "1", "--tokens"]);
+    assert_snapshot!("request-tokens", shown);
+    let document = stdout(&place, &["request", "latest", "--compaction", "--tokens", "--format", "json"]);
+    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let messages = document["estimate"]["messages"].as_array().unwrap();
+    let estimated: u64 = messages.iter().skip(1).map(|tokens| tokens.as_u64().unwrap()).sum();
+    let events =
+        stdout(&place, &["read", "latest", "--events", "--type", "compaction/summary", "--format", "jsonl"]);
+    let summary = events.split(|byte| *byte == b'\n').nth(1).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(summary).unwrap();
+    assert_eq!(Some(estimated), summary["data"]["shadowedTokenCount"].as_u64());
+}
+
 /// What `--full` shows is all there.
 #[test]
 fn unfolded() {

@@ -70,6 +70,9 @@ pub(crate) struct Request {
     /// Show what changed against the agent's request before it, as text or json
     #[arg(long, conflicts_with_all = ["title", "compaction"])]
     pub(crate) diff: bool,
+    /// Estimate the tokens of each part by dsh's own rule of thumb, as text or json
+    #[arg(long, conflicts_with = "diff")]
+    pub(crate) tokens: bool,
     /// Unfold everything
     #[arg(long)]
     pub(crate) full: bool,

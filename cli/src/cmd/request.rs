@@ -11,6 +11,7 @@ use std::sync::Arc;
 use dshlog_codec::json::{Js, JsString, print, print_string};
 use dshlog_codec::{Event, Generation, Place, Seq};
 use dshlog_migrate::Kin;
+use dshlog_replay::estimate::Estimate;
 use dshlog_replay::request::call::{COMPACTION_TOKENS_CHAT, Call, Compaction};
 use dshlog_replay::request::chat::ChatPrinter;
 use dshlog_replay::request::header::HeaderMark;
@@ -28,12 +29,16 @@ use crate::render::request::Shown;
 use crate::render::{request as page, units};
 use crate::select::{self, Chosen};
 use crate::source::{Form, Log};
+use crate::transcript::Usage;
 use choice::{Behind, Index, Kind, Made, Target};
 use files::Files;
 
 /// Show a request.
 pub(crate) fn run(ctx: &mut Ctx, args: &Request) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Text, Format::Json, Format::Messages, Format::Chat])?;
+    if args.tokens && matches!(format, Format::Messages | Format::Chat) {
+        return Err(Failure::usage("`--tokens` comes as text or json"));
+    }
     let chosen = select::session(ctx, &args.session, args.generation.map(Generation))?;
     let older = chosen.older.clone();
     show(ctx, args, &chosen, format).map_err(|failure| offer(failure, &older))
@@ -69,12 +74,19 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
                 Target::Made(made) => Some(stored_seq(&log, made.seq, made.place())?),
                 Target::Behind(_) | Target::Next => None,
             };
-            write_document(ctx, &document, &asked.facts, header, ended_by, asked.lacks)?;
+            let mut object = head(&document, &asked.facts, header, ended_by, asked.lacks);
+            if let Some(tokens) = &asked.tokens {
+                object.object("estimate", |object| tokens.print(object));
+            }
+            object.write_line(ctx.out())?;
         }
         Output::Text(mut shown) => {
             if let Some(mark) = asked.header {
                 let seq = stored_seq(&log, mark.seq, mark.place)?;
                 shown.header = Some(format!("event {seq}, {}", mark.reason.name()));
+            }
+            if let Some(tokens) = &asked.tokens {
+                shown.tokens = Some(tokens.words(shown.system.is_some()));
             }
             let (width, color) = (ctx.terminal.width, ctx.color);
             ctx.page();
@@ -99,11 +111,47 @@ struct Asked {
     facts: Facts,
     header: Option<HeaderMark>,
     output: Output,
+    tokens: Option<Tokens>,
     lacks: Lacks,
     /// Assistant messages whose signatures were left out, since their replay state is malformed.
     ignored_replay: Vec<Seq>,
     /// The code of the failure of an attempt that ended before anything was sent.
     unsent: Option<String>,
+}
+
+/// How large it is.
+struct Tokens {
+    estimate: Estimate,
+    /// What the provider counted: all that was sent.
+    reported: Option<u64>,
+}
+
+impl Tokens {
+    fn print(&self, object: &mut Object) {
+        object.count("system", self.estimate.system);
+        object.count("tools", self.estimate.tools);
+        object.counts("messages", self.estimate.messages.iter().copied());
+        object.count("total", self.estimate.total());
+        object.count_or_null("reported", self.reported);
+    }
+
+    /// `has_head`: the first message is the system prompt.
+    fn words(&self, has_head: bool) -> String {
+        let Estimate { system, tools, messages } = &self.estimate;
+        let head = messages.first().filter(|_| has_head && *system == 0).copied().unwrap_or(0);
+        let rest = messages.iter().sum::<u64>() - head;
+        let reported = match self.reported {
+            Some(reported) => format!("the provider counted {}", units::grouped(reported)),
+            None => "no count of a provider".to_owned(),
+        };
+        format!(
+            "about {} by dsh's own estimate (system {}, tools {}, messages {}); {reported}",
+            units::grouped(self.estimate.total()),
+            units::grouped(system + head),
+            units::grouped(*tools),
+            units::grouped(rest)
+        )
+    }
 }
 
 /// Which request it is.
@@ -189,7 +237,11 @@ impl Work<'_> {
                 let facts = Facts { kind: "agent", position: Some(request.position) };
                 let header = request.header().map(|header| header.mark);
                 let mut asked = self.finish(facts, header, &call, config, request.system(), Lacks::default());
-                asked.unsent = event.filter(|_| made.is_some()).and_then(unsent);
+                let settlement = event.filter(|_| made.is_some());
+                asked.unsent = settlement.and_then(unsent);
+                if let Some(tokens) = &mut asked.tokens {
+                    tokens.reported = settlement.and_then(Usage::settled).map(Usage::sent);
+                }
                 Ok(asked)
             }
         }
@@ -215,7 +267,11 @@ impl Work<'_> {
         let header = request.header().map(|header| header.mark);
         let mut config = Vec::new();
         print_config(&mut config, &call);
-        Ok(self.finish(facts, header, &call, config, request.system(), lacks))
+        let mut asked = self.finish(facts, header, &call, config, request.system(), lacks);
+        if let Some(tokens) = &mut asked.tokens {
+            tokens.reported = Usage::settled(event).map(Usage::sent);
+        }
+        Ok(asked)
     }
 
     fn finish(
@@ -240,7 +296,8 @@ impl Work<'_> {
             Format::Json => Output::Document(document(call, config, system)),
             _ => Output::Text(self.shown(&facts, call, system)),
         };
-        Asked { facts, header, output, lacks, ignored_replay, unsent: None }
+        let tokens = self.args.tokens.then(|| Tokens { estimate: Estimate::of(call), reported: None });
+        Asked { facts, header, output, tokens, lacks, ignored_replay, unsent: None }
     }
 
     /// What the command line says of the route.
@@ -265,6 +322,11 @@ impl Work<'_> {
             None => format!("request for a {}", facts.kind),
         };
         let mut messages = view::messages(call);
+        if self.args.tokens {
+            for (message, tokens) in messages.iter_mut().zip(Estimate::of(call).messages) {
+                message.tokens = Some(tokens);
+            }
+        }
         // The prompt at the head stands there already.
         if facts.kind != "title"
             && system.is_some()
@@ -286,6 +348,7 @@ impl Work<'_> {
             session: self.log.header.id.to_lossy().into_owned(),
             config,
             header: None,
+            tokens: None,
             system: system.map(|system| system.to_lossy().into_owned()),
             tools: tools.map(|tools| tools.iter().map(|tool| tool.name().to_lossy().into_owned()).collect()),
             messages,
@@ -320,14 +383,14 @@ fn print_config(out: &mut Vec<u8>, call: &Call<'_>) {
     out.push(b'}');
 }
 
-fn write_document(
-    ctx: &mut Ctx,
+/// The document, but for what only `--tokens` asks for.
+fn head(
     document: &Document,
     facts: &Facts,
     header: Option<u64>,
     ended_by: Option<u64>,
     lacks: Lacks,
-) -> Result<(), Failure> {
+) -> Object {
     let mut object = Object::new("dshlog.request/1");
     object.count_or_null("turn", facts.position.map(|position| position.turn));
     object.count_or_null("step", facts.position.map(|position| position.step));
@@ -348,7 +411,7 @@ fn write_document(
     object.count_or_null("seq", ended_by);
     let lacking = [(lacks.instruction, "instruction"), (lacks.extent, "extent")];
     object.texts("missing", lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, name)| name));
-    Ok(object.write_line(ctx.out())?)
+    object
 }
 
 /// Say what a reader of the request should know.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::page::{Fold, Line, Page};
 use super::style::Role;
+use super::units;
 
 /// Columns of the names at the left.
 const LABEL: usize = 11;
@@ -24,6 +25,8 @@ pub(crate) struct Shown {
     pub(crate) config: Vec<String>,
     /// Where the header stands; nothing for calls without one.
     pub(crate) header: Option<String>,
+    /// How large it is, in tokens.
+    pub(crate) tokens: Option<String>,
     /// The system prompt at the head.
     pub(crate) system: Option<String>,
     /// Names of the tools; nothing when the call has no list.
@@ -39,6 +42,8 @@ pub(crate) struct Message {
     pub(crate) role: String,
     /// What else is to be known of it.
     pub(crate) about: String,
+    /// How large it is, estimated.
+    pub(crate) tokens: Option<u64>,
     /// What is in it.
     pub(crate) blocks: Vec<Block>,
 }
@@ -81,6 +86,9 @@ pub(crate) fn write(
     if let Some(header) = &shown.header {
         sheet.field("header", Role::Strong, Role::Plain, header, Fold::Whole)?;
     }
+    if let Some(tokens) = &shown.tokens {
+        sheet.field("tokens", Role::Strong, Role::Plain, tokens, Fold::Whole)?;
+    }
     if let Some(tools) = &shown.tools {
         let words = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         sheet.field("tools", Role::Strong, Role::Dim, &words, sheet.fold(ASIDE_ROWS))?;
@@ -109,8 +117,11 @@ impl Sheet<'_> {
             _ => Role::Strong,
         };
         let mut name = message.role.as_str();
-        if !message.about.is_empty() {
-            self.field(name, role, Role::Dim, &format!("({})", message.about), Fold::Whole)?;
+        let tokens = message.tokens.map(|tokens| format!("about {}", units::count(tokens, "token")));
+        let about = Some(&message.about).filter(|about| !about.is_empty());
+        let about: Vec<&str> = about.into_iter().chain(&tokens).map(String::as_str).collect();
+        if !about.is_empty() {
+            self.field(name, role, Role::Dim, &format!("({})", about.join(", ")), Fold::Whole)?;
             name = "";
         }
         if message.blocks.is_empty() {

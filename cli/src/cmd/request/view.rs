@@ -17,6 +17,7 @@ pub(super) fn messages(call: &Call<'_>) -> Vec<Message> {
             Message {
                 role: member(root, "role").unwrap_or_default(),
                 about: about(root),
+                tokens: None,
                 blocks: content.into_iter().flat_map(Js::elements).map(block).collect(),
             }
         })
