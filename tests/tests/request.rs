@@ -101,27 +101,32 @@ fn the_document() {
         (
             &["--turn", "1"][..],
             r#"{"schema":"dshlog.request/1","turn":1,"step":1,"attempt":1,"headerSeq":10,"config":{"provider":"deepseek-official","model":"deepseek-flash","maxTokens":256000,"reasoningEffort":"high"},"system":"You are an AI agent"#,
-            r#","kind":"agent","seq":17,"missing":[]}"#,
+            r#","kind":"agent","seq":17,"missing":[],"headers":["#,
         ),
         (
             &["--title"],
             r#"{"schema":"dshlog.request/1","turn":null,"step":null,"attempt":null,"headerSeq":null,"config":{"provider":"deepseek-official","model":"deepseek-flash","maxTokens":4096,"reasoningEffort":"off"},"system":"Create a concise title"#,
-            r#","kind":"title","seq":13,"missing":[]}"#,
+            r#","kind":"title","seq":13,"missing":[],"headers":["#,
         ),
         (
             &["--compaction"],
             r#"{"schema":"dshlog.request/1","turn":null,"step":null,"attempt":null,"headerSeq":10,"config":{"provider":"deepseek-official","model":"deepseek-flash","maxTokens":65536,"reasoningEffort":"high"},"system":"You are an AI agent"#,
-            r#","kind":"compaction","seq":48,"missing":["instruction"]}"#,
+            r#","kind":"compaction","seq":48,"missing":["instruction"],"headers":["#,
         ),
         (
             &["--for", "39"],
             r#"{"schema":"dshlog.request/1","turn":null,"#,
-            r#","kind":"compaction","seq":39,"missing":["instruction","extent"]}"#,
+            r#","kind":"compaction","seq":39,"missing":["instruction","extent"],"headers":["#,
         ),
     ] {
         let args = [&["request", "latest", "--format", "json"][..], which].concat();
         let document = String::from_utf8(stdout(&place, &args)).unwrap();
         let document = document.trim_end();
+        let headers = document.rfind(r#","headers":["#).unwrap();
+        let members: serde_json::Value = serde_json::from_str(document).unwrap();
+        assert_eq!(members["headers"].as_array().unwrap().is_empty(), which == ["--title"], "{which:?}");
+        assert_eq!(members["toolHistory"].is_null(), which == ["--title"], "{which:?}");
+        let document = &document[..headers + r#","headers":["#.len()];
         assert!(document.starts_with(start), "{which:?}: {}", &document[..400.min(document.len())]);
         assert!(document.ends_with(end), "{which:?}: {}", &document[document.len().saturating_sub(200)..]);
     }

@@ -18,6 +18,7 @@ use dshlog_replay::request::header::HeaderMark;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_replay::request::refusal::Refusal;
 use dshlog_replay::request::route::{RouteChange, ToolUpdateMode};
+use dshlog_replay::request::tools::{Tool, ToolHistory};
 use dshlog_replay::{HistoryError, Position, Requests};
 
 use super::read::{offer, tell_end};
@@ -69,12 +70,22 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
             ctx.out().write_all(b"\n")?;
         }
         Output::Document(document) => {
-            let header = asked.header.map(|mark| stored_seq(&log, mark.seq, mark.place)).transpose()?;
+            let headers = stored_headers(&log, asked.headers)?;
+            let header = asked.header.and_then(|_| headers.last()).map(|mark| mark.seq.0);
             let ended_by = match target {
                 Target::Made(made) => Some(stored_seq(&log, made.seq, made.place())?),
                 Target::Behind(_) | Target::Next => None,
             };
             let mut object = head(&document, &asked.facts, header, ended_by, asked.lacks);
+            object.array("headers", &headers, |mark, object| {
+                object.count("seq", mark.seq.0);
+                object.text("reason", mark.reason.name());
+                object.flag("startsSeries", mark.starts_series);
+            });
+            match &document.tool_history {
+                Some(history) => object.object("toolHistory", |object| print_history(object, history)),
+                None => object.raw("toolHistory", b"null"),
+            }
             if let Some(tokens) = &asked.tokens {
                 object.object("estimate", |object| tokens.print(object));
             }
@@ -110,6 +121,8 @@ struct Work<'a> {
 struct Asked {
     facts: Facts,
     header: Option<HeaderMark>,
+    /// All headers so far, the one in force last.
+    headers: Vec<HeaderMark>,
     output: Output,
     tokens: Option<Tokens>,
     lacks: Lacks,
@@ -180,6 +193,7 @@ struct Document {
     config: Vec<u8>,
     system: Option<JsString>,
     tools: Option<Vec<u8>>,
+    tool_history: Option<ToolHistory>,
     messages: Vec<u8>,
 }
 
@@ -237,6 +251,7 @@ impl Work<'_> {
                 let facts = Facts { kind: "agent", position: Some(request.position) };
                 let header = request.header().map(|header| header.mark);
                 let mut asked = self.finish(facts, header, &call, config, request.system(), Lacks::default());
+                asked.headers = requests.headers().to_vec();
                 let settlement = event.filter(|_| made.is_some());
                 asked.unsent = settlement.and_then(unsent);
                 if let Some(tokens) = &mut asked.tokens {
@@ -268,6 +283,7 @@ impl Work<'_> {
         let mut config = Vec::new();
         print_config(&mut config, &call);
         let mut asked = self.finish(facts, header, &call, config, request.system(), lacks);
+        asked.headers = requests.headers().to_vec();
         if let Some(tokens) = &mut asked.tokens {
             tokens.reported = Usage::settled(event).map(Usage::sent);
         }
@@ -297,7 +313,7 @@ impl Work<'_> {
             _ => Output::Text(self.shown(&facts, call, system)),
         };
         let tokens = self.args.tokens.then(|| Tokens { estimate: Estimate::of(call), reported: None });
-        Asked { facts, header, output, tokens, lacks, ignored_replay, unsent: None }
+        Asked { facts, header, headers: Vec::new(), output, tokens, lacks, ignored_replay, unsent: None }
     }
 
     /// What the command line says of the route.
@@ -350,6 +366,7 @@ impl Work<'_> {
             header: None,
             tokens: None,
             system: system.map(|system| system.to_lossy().into_owned()),
+            tool_history: call.tool_history.as_ref().and_then(history_words),
             tools: tools.map(|tools| tools.iter().map(|tool| tool.name().to_lossy().into_owned()).collect()),
             messages,
         }
@@ -366,8 +383,32 @@ fn document(call: &Call<'_>, config: Vec<u8>, system: Option<JsString>) -> Docum
         config,
         system,
         tools: call.tools.as_ref().map(|tools| list(&mut tools.iter().map(|tool| tool.definition()))),
+        tool_history: call.tool_history.clone(),
         messages: list(&mut call.messages.iter().map(|message| &*message.json)),
     }
+}
+
+/// The tools that the series began with, and what each developer message added since.
+fn print_history(object: &mut Object, history: &ToolHistory) {
+    let names = |tools: &[Arc<Tool>]| -> Vec<String> {
+        tools.iter().map(|tool| tool.name().to_lossy().into_owned()).collect()
+    };
+    object.texts("tools", names(&history.tools).iter().map(String::as_str));
+    object.array("updates", &history.updates, |update, object| {
+        object.text("messageId", &update.message_id.to_lossy());
+        object.texts("additions", names(&update.additions).iter().map(String::as_str));
+    });
+}
+
+/// The same in words; nothing when no message changed the tools that the series began with.
+fn history_words(history: &ToolHistory) -> Option<String> {
+    let words = history.updates.iter().map(|update| {
+        let names: Vec<_> = update.additions.iter().map(|tool| tool.name().to_lossy()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        format!("{names} added by message {}", update.message_id.to_lossy())
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("since the series began: {}", words.join("; ")))
 }
 
 /// A configuration that no header records.
@@ -495,6 +536,21 @@ fn unsent(event: &Event<'_>) -> Option<String> {
     let code =
         first.path(&["chunk", "reason", "failure", "code"]).and_then(Js::as_str)?.to_lossy().into_owned();
     CODES.contains(&code.as_str()).then_some(code)
+}
+
+/// Headers with the seqs that they have in the stored log.
+fn stored_headers(log: &Log, mut headers: Vec<HeaderMark>) -> Result<Vec<HeaderMark>, Failure> {
+    if log.is_current() {
+        return Ok(headers);
+    }
+    let mut rest = headers.iter_mut().peekable();
+    log.each_stored(|event| {
+        if let Some(mark) = rest.next_if(|mark| mark.place == event.place) {
+            mark.seq = event.seq;
+        }
+        if rest.peek().is_none() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(headers)
 }
 
 /// The seq that an event of V4 has in the stored log.

@@ -31,6 +31,8 @@ pub(crate) struct Shown {
     pub(crate) system: Option<String>,
     /// Names of the tools; nothing when the call has no list.
     pub(crate) tools: Option<Vec<String>>,
+    /// How they came to be these, where they changed.
+    pub(crate) tool_history: Option<String>,
     /// What follows.
     pub(crate) messages: Vec<Message>,
 }
@@ -92,6 +94,9 @@ pub(crate) fn write(
     if let Some(tools) = &shown.tools {
         let words = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         sheet.field("tools", Role::Strong, Role::Dim, &words, sheet.fold(ASIDE_ROWS))?;
+    }
+    if let Some(history) = &shown.tool_history {
+        sheet.field("", Role::Strong, Role::Dim, history, sheet.fold(ASIDE_ROWS))?;
     }
     if let Some(system) = &shown.system {
         sheet.field("system", Role::Strong, Role::Plain, system, sheet.fold(SYSTEM_ROWS))?;
