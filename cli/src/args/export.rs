@@ -28,7 +28,7 @@ pub(crate) struct Export {
     /// Only this turn
     #[arg(long, value_name = "N", help_heading = "Filters")]
     pub(crate) turn: Option<u64>,
-    /// Add the sessions that it started, and theirs
+    /// Add the subagents that it started, and theirs
     #[arg(long, conflicts_with_all = ["at", "turn"])]
     pub(crate) with_children: bool,
     /// Leave images out of the page

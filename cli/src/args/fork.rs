@@ -8,8 +8,9 @@ use clap::builder::NonEmptyStringValueParser;
 /// Make a new session out of the events of another one, up to one of them
 ///
 /// The new session has the events up to SEQ, a mark behind them, and what closes the turn that was open there: what a fork
-/// in dsh has. Seqs are those that `read` shows: of a log of V0 to V3, those of its events in V4. The other session is only
-/// read, and may be at work meanwhile.
+/// in dsh has. To leave a turn out, name the end of the turn before it: what was said to begin a turn stands in front of its
+/// start, and would wait in the new session. Seqs are those that `read --seqs` shows: of a log of V0 to V3, those of its
+/// events in V4. The other session is only read, and may be at work meanwhile.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Forms: text, json.\n\nExit codes: 2 there is no such seq; 3 the session is refused, no turn of it has an \
@@ -20,7 +21,8 @@ pub(crate) struct Fork {
     /// A path, an id or its prefix, `latest`, `latest~2`
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) session: String,
-    /// The last event to copy, `end` for the last one [default: the end of the last turn that has one, with what follows it]
+    /// The last event to copy, by its seq, or `end` for the last one [default: the end of the last turn that has one, with what
+    /// follows it]
     #[arg(long, value_name = "SEQ", value_parser = at)]
     pub(crate) at: Option<ForkAt>,
     /// Home or root of sessions to put it in, made when it is not there [default: the root of SESSION]

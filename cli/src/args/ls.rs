@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Forms: table; json and jsonl, one document a session.\n\nExamples:\n  dshlog ls --since 1w\n  \
-                  dshlog ls --long --format json ~/.dsh"
+                  dshlog ls --tree --long\n  dshlog ls --long --format json ~/.dsh"
 )]
 pub(crate) struct Ls {
     /// A home or a root of sessions, instead of the default one
@@ -18,7 +18,7 @@ pub(crate) struct Ls {
     /// Show these columns, separated by commas
     #[arg(long, value_delimiter = ',', value_enum, value_name = "NAMES")]
     pub(crate) columns: Vec<Column>,
-    /// Read the logs too: title, last event, turns, events, tokens
+    /// Read the logs too, and show titles, last events, turns, events and tokens
     #[arg(long, short)]
     pub(crate) long: bool,
     /// Show forks and subagents below the sessions that they come from; with `--long` also where they began

@@ -30,7 +30,7 @@ pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
-/// Look into dsh session logs, check them, and find things in them, all offline
+/// Look into dsh session logs, check, compare and count them, and carry them to today's format, all offline
 #[derive(Debug, Parser)]
 #[command(
     name = "dshlog",
@@ -44,9 +44,9 @@ pub(crate) use verify::Verify;
     after_long_help = "A session is named by a path to a log or its folder, by an id, by any unique prefix of an id \
                        (with or without `session-`), by `latest`, or by `latest~2` (the third last).\n\n\
                        Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: an invalid log, a \
-                       torn tail under `verify`\n  2  wrong usage\n  3  refused: newer format, unknown required \
+                       torn tail under `verify`, a difference under `diff`\n  2  wrong usage\n  3  refused: newer format, unknown required \
                        event, content that does not belong at its path,\n     a log of V0 to V3 that \
-                       cannot be carried to V4, a session that a writer holds\n  4  could not read or write: missing file, permission, full disk, damage\n\n\
+                       cannot be carried to V4, a session that a writer holds, a file or session that exists\n  4  could not read or write: missing file, permission, full disk, damage\n\n\
                        Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
                        DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
                        NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \

@@ -9,8 +9,9 @@ use dshlog_codec::Generation;
 #[command(
     group = ArgGroup::new("view").args(["events", "rows", "messages", "surface", "state", "header"]),
     after_help = "Forms: text; with --events jsonl, text; with --rows jsonl; with --messages json; with --surface \
-                  table, json; with --state text, json, jsonl; with --header text, json. The first one is the default.\n\nExamples:\n  dshlog \
-                  read latest --turn 3\n  dshlog read 8d178ff3 --events --type 'tool/*' --format jsonl"
+                  table, json; with --state text, json, jsonl; with --header text, json. The first one is the default.\n\nWhat a state looks like: docs/state.md in the repository. What the model was \
+                  sent at one time: `dshlog request`.\n\nExamples:\n  dshlog read latest --turn 3\n  dshlog read 8d178ff3 \
+                  --events --type 'tool/*' --format jsonl"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Read {
@@ -26,10 +27,10 @@ pub(crate) struct Read {
     /// Show the messages that the model would be sent next
     #[arg(long, help_heading = "Views")]
     pub(crate) messages: bool,
-    /// Show the nodes that make up the history, why they are there, and what they replaced
+    /// Show what makes up the history, why it is there, and what compaction and pruning took out of it
     #[arg(long, help_heading = "Views")]
     pub(crate) surface: bool,
-    /// Show what is kept in the log under these names, such as `todos,goal`; `list` names them all
+    /// Show states, such as `todos,goal,approvals`; `list` names them all
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "Views")]
     pub(crate) state: Vec<String>,
     /// Show the facts the session was created with
@@ -65,7 +66,7 @@ pub(crate) struct Read {
     /// Unfold everything
     #[arg(long)]
     pub(crate) full: bool,
-    /// Show the seq of each entry in the margin
+    /// Show the seq of each entry in the margin, as `--at`, `--seq` and `fork --at` take it
     #[arg(long)]
     pub(crate) seqs: bool,
     /// With `--header`: count the events too, which reads the whole log

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 use dshlog_codec::Generation;
 
-/// Show what the model was asked
+/// Show what the model was sent: system prompt, messages, tools and controls of one request
 #[derive(Debug, ClapArgs)]
 #[command(
     group = ArgGroup::new("which").args(["turn", "ended_by", "at", "title", "compaction"]),
@@ -14,7 +14,7 @@ use dshlog_codec::Generation;
                   messages, the HTTP body as dsh 0.2 sends it; chat, as dsh up to 0.1.5 sent it; both without the \
                   members that extensions add.\n\nSEQ counts in the stored log, as `read --as-stored --seqs` shows \
                   it; logs of V0 to V3 have other seqs once they are carried to V4.\n\nExamples:\n  dshlog request latest --turn 3 --step 2\n  \
-                  dshlog request 8d178ff3 --for 41 --format messages"
+                  dshlog request latest --turn 3 --diff\n  dshlog request 8d178ff3 --for 41 --format messages"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Request {
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     #[arg(long, value_name = "N", requires = "step", help_heading = "Which request")]
     pub(crate) attempt: Option<u64>,
     /// The request that ended in this event, or was begun by it: an `assistant/message`, `assistant/attempt`,
-    /// `session/title-llm-request`, `compaction/start` or `compaction/summary`
+    /// `session/title-llm-request`, `compaction/start`, `compaction/summary` or `compaction/end`
     #[arg(id = "ended_by", long = "for", value_name = "SEQ", help_heading = "Which request")]
     pub(crate) ended_by: Option<u64>,
     /// The request that would have come next behind this event
@@ -67,7 +67,7 @@ pub(crate) struct Request {
     /// Read this stored generation of the session, 0 to 4, instead of the newest
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=Generation::CURRENT.0))]
     pub(crate) generation: Option<u64>,
-    /// Show what changed against the agent's request before it, as text or json
+    /// Show what changed since the agent's request before it, as text or json
     #[arg(long, conflicts_with_all = ["title", "compaction"])]
     pub(crate) diff: bool,
     /// Estimate the tokens of each part by dsh's own rule of thumb, as text or json

@@ -8,12 +8,13 @@ use clap::{Args as ClapArgs, ValueEnum};
 /// Count tokens, requests, tools, turns and times
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Forms: table; json, one document; csv.\n\nExamples:\n  dshlog stats --since 1w --by day\n  \
-                  dshlog stats --by project,model --price prices.toml --format csv",
-    after_long_help = "Forms: table; json, one document; csv.\n\nEvents that a fork inherited count in its parent only. \
+    after_help = "Forms: table; json, one document; csv.\n\nExamples:\n  dshlog stats --since 1w --price prices.toml\n  \
+                  dshlog stats --by tool\n  dshlog stats --by project,model --price prices.toml --format csv",
+    after_long_help = "Forms: table; json, one document; csv.\n\nSHARE is that of all tokens, or with `tool` of all calls; FIRST is the \
+                       median wait for the first token, 95 % the time within which 95 of 100 calls end. Events that a fork inherited count in its parent only. \
                        A log that dsh refuses is named and left out. What every figure means, and what a file of \
                        prices looks like: docs/stats.md in the repository.\n\nExamples:\n  dshlog stats --since 1w \
-                       --by day\n  dshlog stats --by project,model --price prices.toml --format csv"
+                       --price prices.toml\n  dshlog stats --by tool\n  dshlog stats --by project,model --price prices.toml --format csv"
 )]
 pub(crate) struct Stats {
     /// Sessions, or homes, instead of the default home

@@ -21,7 +21,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Man) -> Result<Outcome, Failure> {
         .hint(format!("there are: {}", names.join(", "))));
     };
     let mut roff = Vec::new();
-    Page::new(command).render(&mut roff)?;
+    Page::new(command).source(concat!("dshlog ", env!("CARGO_PKG_VERSION"))).render(&mut roff)?;
     ctx.out().write_all(&roff)?;
     Ok(Outcome::Clean)
 }
