@@ -22,17 +22,16 @@ use dshlog_codec::{Event, Seq};
 
 use crate::history::History;
 use crate::surface::{HistoryError, Node};
-use header::{Context, Header, HeaderMark};
+use header::{Context, Header};
 pub use position::{Position, Positions};
 use tools::{ToolHistory, ToolLedger};
 
 /// The state that decides requests, folded event by event.
 ///
-/// Holds what is on the surface, the headers' tools once for each list that differs, and a mark for each header.
+/// Holds what is on the surface, the headers' tools, once for each list that differs.
 #[derive(Debug, Default)]
 pub struct Requests {
     header: Option<Header>,
-    marks: Vec<HeaderMark>,
     context: Option<Context>,
     tools: ToolLedger,
     history: History,
@@ -73,9 +72,7 @@ impl Requests {
     pub fn see(&mut self, event: &Event<'_>) -> Result<(), HistoryError> {
         match EventType::of(event.kind) {
             Some(EventType::RequestHeader) => {
-                let header = Header::of(event, &mut self.tools)?;
-                self.marks.push(header.mark);
-                self.header = Some(header);
+                self.header = Some(Header::of(event, &mut self.tools)?);
             }
             Some(EventType::RequestContext) => self.context = Some(Context::of(event)?),
             Some(EventType::DeveloperMessage) => self.tools.change(event),
@@ -99,18 +96,13 @@ impl Requests {
         self.header.as_ref()
     }
 
-    /// All headers so far, in order.
-    pub fn headers(&self) -> &[HeaderMark] {
-        &self.marks
-    }
-
     /// The context in force.
     pub fn context(&self) -> Option<&Context> {
         self.context.as_ref()
     }
 
     /// The `compaction/start` that has neither summary nor end yet.
-    pub fn open_compaction(&self) -> Option<Seq> {
+    fn open_compaction(&self) -> Option<Seq> {
         self.compaction
     }
 }
