@@ -8,7 +8,7 @@ mod view;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dshlog_codec::json::{Js, JsString, print, print_string};
+use dshlog_codec::json::{JsString, print};
 use dshlog_codec::{Event, Generation, Place, Seq};
 use dshlog_migrate::Kin;
 use dshlog_replay::request::call::{COMPACTION_TOKENS_CHAT, Call, Compaction};
@@ -17,14 +17,13 @@ use dshlog_replay::request::header::HeaderMark;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_replay::request::refusal::Refusal;
 use dshlog_replay::request::route::{RouteChange, ToolUpdateMode};
-use dshlog_replay::{HistoryError, Position, Requests};
+use dshlog_replay::{Position, Requests, stream};
 
 use super::read::{offer, tell_end};
 use crate::args::{Format, Request, ToolUpdate, YesNo};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
-use crate::render::json::Object;
-use crate::render::request::Shown;
+use crate::render::request::{About, Document, Shown};
 use crate::render::{request as page, units};
 use crate::select::{self, Chosen};
 use crate::source::{Form, Log};
@@ -69,7 +68,9 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
                 Target::Made(made) => Some(stored_seq(&log, made.seq, made.place())?),
                 Target::Behind(_) | Target::Next => None,
             };
-            write_document(ctx, &document, &asked.facts, header, ended_by, asked.lacks)?;
+            let Facts { kind, position } = asked.facts;
+            let missing = asked.lacks.names();
+            page::json(ctx.out(), &document, &About { kind, position, header, seq: ended_by, missing })?;
         }
         Output::Text(mut shown) => {
             if let Some(mark) = asked.header {
@@ -121,18 +122,17 @@ struct Lacks {
     extent: bool,
 }
 
+impl Lacks {
+    fn names(self) -> Vec<&'static str> {
+        let lacking = [(self.instruction, "instruction"), (self.extent, "extent")];
+        lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, name)| name).collect()
+    }
+}
+
 enum Output {
     Body(Result<Vec<u8>, Refusal>),
     Document(Document),
     Text(Shown),
-}
-
-/// Members of the document, as JSON.
-struct Document {
-    config: Vec<u8>,
-    system: Option<JsString>,
-    tools: Option<Vec<u8>>,
-    messages: Vec<u8>,
 }
 
 impl Work<'_> {
@@ -151,7 +151,7 @@ impl Work<'_> {
                 asked = Some(self.asked(&requests, Some(event))?);
                 return Ok(ControlFlow::Break(()));
             }
-            requests.see(event).map_err(|error| no_history(&error))?;
+            requests.see(event)?;
             Ok::<_, Failure>(ControlFlow::Continue(()))
         })?;
         if let Some(damage) = walked.damage {
@@ -171,8 +171,7 @@ impl Work<'_> {
                 let call = Call::title(event)
                     .ok_or_else(|| Failure::refused("the log changed while it was read"))?;
                 let facts = Facts { kind: "title", position: None };
-                let mut config = Vec::new();
-                print_config(&mut config, &call);
+                let config = page::config(&call);
                 Ok(self.finish(facts, None, &call, config, call.system.clone(), Lacks::default()))
             }
             (Some(made @ Made { kind: Kind::Compaction, .. }), Some(event)) => {
@@ -189,7 +188,7 @@ impl Work<'_> {
                 let facts = Facts { kind: "agent", position: Some(request.position) };
                 let header = request.header().map(|header| header.mark);
                 let mut asked = self.finish(facts, header, &call, config, request.system(), Lacks::default());
-                asked.unsent = event.filter(|_| made.is_some()).and_then(unsent);
+                asked.unsent = event.filter(|_| made.is_some()).and_then(stream::unsent);
                 Ok(asked)
             }
         }
@@ -213,9 +212,7 @@ impl Work<'_> {
         let request = requests.next();
         let facts = Facts { kind: "compaction", position: None };
         let header = request.header().map(|header| header.mark);
-        let mut config = Vec::new();
-        print_config(&mut config, &call);
-        Ok(self.finish(facts, header, &call, config, request.system(), lacks))
+        Ok(self.finish(facts, header, &call, page::config(&call), request.system(), lacks))
     }
 
     fn finish(
@@ -237,7 +234,7 @@ impl Work<'_> {
                 }))
             }
             Format::Chat => Output::Body(ChatPrinter::new(self.change()).body(call, self.files)),
-            Format::Json => Output::Document(document(call, config, system)),
+            Format::Json => Output::Document(Document::of(call, config, system)),
             _ => Output::Text(self.shown(&facts, call, system)),
         };
         Asked { facts, header, output, lacks, ignored_replay, unsent: None }
@@ -291,64 +288,6 @@ impl Work<'_> {
             messages,
         }
     }
-}
-
-/// The parts of the document that come from the log.
-fn document(call: &Call<'_>, config: Vec<u8>, system: Option<JsString>) -> Document {
-    let list = |items: &mut dyn Iterator<Item = &str>| {
-        let items: Vec<&str> = items.collect();
-        format!("[{}]", items.join(",")).into_bytes()
-    };
-    Document {
-        config,
-        system,
-        tools: call.tools.as_ref().map(|tools| list(&mut tools.iter().map(|tool| tool.definition()))),
-        messages: list(&mut call.messages.iter().map(|message| &*message.json)),
-    }
-}
-
-/// A configuration that no header records.
-fn print_config(out: &mut Vec<u8>, call: &Call<'_>) {
-    out.extend_from_slice(b"{\"provider\":");
-    print_string(out, &call.provider);
-    out.extend_from_slice(b",\"model\":");
-    print_string(out, &call.model);
-    out.extend_from_slice(b",\"maxTokens\":");
-    out.extend_from_slice(call.max_tokens.as_bytes());
-    out.extend_from_slice(b",\"reasoningEffort\":");
-    print_string(out, &call.effort);
-    out.push(b'}');
-}
-
-fn write_document(
-    ctx: &mut Ctx,
-    document: &Document,
-    facts: &Facts,
-    header: Option<u64>,
-    ended_by: Option<u64>,
-    lacks: Lacks,
-) -> Result<(), Failure> {
-    let mut object = Object::new("dshlog.request/1");
-    object.count_or_null("turn", facts.position.map(|position| position.turn));
-    object.count_or_null("step", facts.position.map(|position| position.step));
-    object.count_or_null("attempt", facts.position.map(|position| position.attempt));
-    object.count_or_null("headerSeq", header);
-    object.raw("config", &document.config);
-    match &document.system {
-        Some(system) => {
-            let mut json = Vec::new();
-            print_string(&mut json, system);
-            object.raw("system", &json);
-        }
-        None => object.raw("system", b"null"),
-    }
-    object.raw("tools", document.tools.as_deref().unwrap_or(b"null"));
-    object.raw("messages", &document.messages);
-    object.text("kind", facts.kind);
-    object.count_or_null("seq", ended_by);
-    let lacking = [(lacks.instruction, "instruction"), (lacks.extent, "extent")];
-    object.texts("missing", lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, name)| name));
-    Ok(object.write_line(ctx.out())?)
 }
 
 /// Say what a reader of the request should know.
@@ -418,22 +357,6 @@ fn refused(refusal: &Refusal, work: &Work<'_>) -> Failure {
     failure.hint("`--attachments DIR` names another folder, `--file-ids FILE` gives the ids of uploads")
 }
 
-/// The code of a failure that comes before anything is sent.
-fn unsent(event: &Event<'_>) -> Option<String> {
-    const CODES: [&str; 5] = [
-        "IMAGE_OFFLOAD_REQUIRED",
-        "UNSUPPORTED_CONTENT",
-        "UNSUPPORTED_REASONING_EFFORT",
-        "NO_ADAPTER",
-        "REQUEST_EXTENSION",
-    ];
-    let mut records = event.member("stream")?.elements();
-    let first = records.next().filter(|_| records.next().is_none())?;
-    let code =
-        first.path(&["chunk", "reason", "failure", "code"]).and_then(Js::as_str)?.to_lossy().into_owned();
-    CODES.contains(&code.as_str()).then_some(code)
-}
-
 /// The seq that an event of V4 has in the stored log.
 fn stored_seq(log: &Log, seq: Seq, place: Place) -> Result<u64, Failure> {
     if log.is_current() {
@@ -448,10 +371,6 @@ fn stored_seq(log: &Log, seq: Seq, place: Place) -> Result<u64, Failure> {
         ControlFlow::Continue(())
     })?;
     Ok(found)
-}
-
-fn no_history(error: &HistoryError) -> Failure {
-    Failure::refused(format!("no history: {error}"))
 }
 
 fn no_header() -> Failure {

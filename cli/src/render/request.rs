@@ -1,9 +1,13 @@
 //! A request, for people: what it is, how it is put, then what the model reads.
 
+mod document;
+
 use std::io::{self, Write};
 
 use super::page::{Fold, Line, Page};
 use super::style::Role;
+
+pub(crate) use document::{About, Document, config, json};
 
 /// Columns of the names at the left.
 const LABEL: usize = 11;

@@ -2,6 +2,7 @@
 
 use dshlog_codec::Event;
 use dshlog_codec::json::Js;
+use dshlog_replay::stream;
 
 use super::payload::{count, text};
 
