@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use dshlog_codec::{Class, Error, ErrorKind};
 use dshlog_migrate::Problem;
+use dshlog_replay::HistoryError;
 
 use crate::ctx::Ctx;
 use crate::hint;
@@ -161,6 +162,12 @@ impl From<Problem> for Failure {
             problem if problem.is_refusal() => Failure::refused(text),
             _ => Failure::failed(text),
         }
+    }
+}
+
+impl From<HistoryError> for Failure {
+    fn from(error: HistoryError) -> Self {
+        Failure::refused(format!("no history: {error}"))
     }
 }
 

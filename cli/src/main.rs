@@ -1,6 +1,7 @@
 //! `dshlog`: look into and check the session logs of dsh without starting an agent.
 
 mod args;
+mod attachments;
 mod cmd;
 mod ctx;
 mod doctor;

@@ -15,6 +15,7 @@ pub mod projection;
 pub mod request;
 pub mod resume;
 pub mod stats;
+pub mod stream;
 pub mod surface;
 #[cfg(test)]
 mod testing;

@@ -5,11 +5,15 @@
 //! of it; `image/offload` marks images in messages that stay. A node that was replaced is *shadowed*: people still read it
 //! in the transcript when it was appended, the model does not see it any more. No message is kept here.
 
+mod fate;
+
 use std::collections::{BTreeMap, HashMap};
 
 use dshlog_codec::check::{EventType, NodeOrder};
 use dshlog_codec::json::{Js, JsonError};
 use dshlog_codec::{Event, Millis, Seq};
+
+pub use fate::Fate;
 
 /// One entry of the surface.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ mod view;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dshlog_codec::json::{Js, JsString, print, print_string};
+use dshlog_codec::json::{JsString, print};
 use dshlog_codec::{Event, Generation, Place, Seq};
 use dshlog_migrate::Kin;
 use dshlog_replay::estimate::Estimate;
@@ -18,15 +18,13 @@ use dshlog_replay::request::header::HeaderMark;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_replay::request::refusal::Refusal;
 use dshlog_replay::request::route::{RouteChange, ToolUpdateMode};
-use dshlog_replay::request::tools::{Tool, ToolHistory};
-use dshlog_replay::{HistoryError, Position, Requests};
+use dshlog_replay::{Position, Requests, stream};
 
 use super::read::{offer, tell_end};
 use crate::args::{Format, Request, ToolUpdate, YesNo};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
-use crate::render::json::Object;
-use crate::render::request::Shown;
+use crate::render::request::{About, Document, Shown, Tokens};
 use crate::render::{request as page, units};
 use crate::select::{self, Chosen};
 use crate::source::{Form, Log};
@@ -71,33 +69,20 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
         }
         Output::Document(document) => {
             let headers = stored_headers(&log, asked.headers)?;
-            let header = asked.header.and_then(|_| headers.last()).map(|mark| mark.seq.0);
             let ended_by = match target {
                 Target::Made(made) => Some(stored_seq(&log, made.seq, made.place())?),
                 Target::Behind(_) | Target::Next => None,
             };
-            let mut object = head(&document, &asked.facts, header, ended_by, asked.lacks);
-            object.array("headers", &headers, |mark, object| {
-                object.count("seq", mark.seq.0);
-                object.text("reason", mark.reason.name());
-                object.flag("startsSeries", mark.starts_series);
-            });
-            match &document.tool_history {
-                Some(history) => object.object("toolHistory", |object| print_history(object, history)),
-                None => object.raw("toolHistory", b"null"),
-            }
-            if let Some(tokens) = &asked.tokens {
-                object.object("estimate", |object| tokens.print(object));
-            }
-            object.write_line(ctx.out())?;
+            let Facts { kind, position } = asked.facts;
+            let missing = asked.lacks.names();
+            let about = About { kind, position, headers, seq: ended_by, missing, tokens: asked.tokens };
+            page::json(ctx.out(), &document, &about)?;
         }
         Output::Text(mut shown) => {
-            if let Some(mark) = asked.header {
+            shown.tokens = asked.tokens;
+            if let Some(mark) = asked.headers.last() {
                 let seq = stored_seq(&log, mark.seq, mark.place)?;
                 shown.header = Some(format!("event {seq}, {}", mark.reason.name()));
-            }
-            if let Some(tokens) = &asked.tokens {
-                shown.tokens = Some(tokens.words(shown.system.is_some()));
             }
             let (width, color) = (ctx.terminal.width, ctx.color);
             ctx.page();
@@ -120,8 +105,7 @@ struct Work<'a> {
 /// A request, ready to be written.
 struct Asked {
     facts: Facts,
-    header: Option<HeaderMark>,
-    /// All headers so far, the one in force last.
+    /// All headers so far, the one in force last; none of a title.
     headers: Vec<HeaderMark>,
     output: Output,
     tokens: Option<Tokens>,
@@ -132,38 +116,12 @@ struct Asked {
     unsent: Option<String>,
 }
 
-/// How large it is.
-struct Tokens {
-    estimate: Estimate,
-    /// What the provider counted: all that was sent.
-    reported: Option<u64>,
-}
-
-impl Tokens {
-    fn print(&self, object: &mut Object) {
-        object.count("system", self.estimate.system);
-        object.count("tools", self.estimate.tools);
-        object.counts("messages", self.estimate.messages.iter().copied());
-        object.count("total", self.estimate.total());
-        object.count_or_null("reported", self.reported);
-    }
-
-    /// `has_head`: the first message is the system prompt.
-    fn words(&self, has_head: bool) -> String {
-        let Estimate { system, tools, messages } = &self.estimate;
-        let head = messages.first().filter(|_| has_head && *system == 0).copied().unwrap_or(0);
-        let rest = messages.iter().sum::<u64>() - head;
-        let reported = match self.reported {
-            Some(reported) => format!("the provider counted {}", units::grouped(reported)),
-            None => "no count of a provider".to_owned(),
-        };
-        format!(
-            "about {} by dsh's own estimate (system {}, tools {}, messages {}); {reported}",
-            units::grouped(self.estimate.total()),
-            units::grouped(system + head),
-            units::grouped(*tools),
-            units::grouped(rest)
-        )
+impl Asked {
+    /// Take over what the provider counted, from the event that settled the request.
+    fn report(&mut self, settlement: Option<&Event<'_>>) {
+        if let Some(tokens) = &mut self.tokens {
+            tokens.reported = settlement.and_then(Usage::settled).map(Usage::sent);
+        }
     }
 }
 
@@ -182,19 +140,17 @@ struct Lacks {
     extent: bool,
 }
 
+impl Lacks {
+    fn names(self) -> Vec<&'static str> {
+        let lacking = [(self.instruction, "instruction"), (self.extent, "extent")];
+        lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, name)| name).collect()
+    }
+}
+
 enum Output {
     Body(Result<Vec<u8>, Refusal>),
     Document(Document),
     Text(Shown),
-}
-
-/// Members of the document, as JSON.
-struct Document {
-    config: Vec<u8>,
-    system: Option<JsString>,
-    tools: Option<Vec<u8>>,
-    tool_history: Option<ToolHistory>,
-    messages: Vec<u8>,
 }
 
 impl Work<'_> {
@@ -213,7 +169,7 @@ impl Work<'_> {
                 asked = Some(self.asked(&requests, Some(event))?);
                 return Ok(ControlFlow::Break(()));
             }
-            requests.see(event).map_err(|error| no_history(&error))?;
+            requests.see(event)?;
             Ok::<_, Failure>(ControlFlow::Continue(()))
         })?;
         if let Some(damage) = walked.damage {
@@ -233,9 +189,8 @@ impl Work<'_> {
                 let call = Call::title(event)
                     .ok_or_else(|| Failure::refused("the log changed while it was read"))?;
                 let facts = Facts { kind: "title", position: None };
-                let mut config = Vec::new();
-                print_config(&mut config, &call);
-                Ok(self.finish(facts, None, &call, config, call.system.clone(), Lacks::default()))
+                let config = page::config(&call);
+                Ok(self.finish(facts, &[], &call, config, call.system.clone(), Lacks::default()))
             }
             (Some(made @ Made { kind: Kind::Compaction, .. }), Some(event)) => {
                 self.compaction(requests, made, event)
@@ -249,14 +204,11 @@ impl Work<'_> {
                     print(&mut config, recorded);
                 }
                 let facts = Facts { kind: "agent", position: Some(request.position) };
-                let header = request.header().map(|header| header.mark);
-                let mut asked = self.finish(facts, header, &call, config, request.system(), Lacks::default());
-                asked.headers = requests.headers().to_vec();
+                let (headers, system) = (requests.headers(), request.system());
+                let mut asked = self.finish(facts, headers, &call, config, system, Lacks::default());
                 let settlement = event.filter(|_| made.is_some());
-                asked.unsent = settlement.and_then(unsent);
-                if let Some(tokens) = &mut asked.tokens {
-                    tokens.reported = settlement.and_then(Usage::settled).map(Usage::sent);
-                }
+                asked.unsent = settlement.and_then(stream::unsent);
+                asked.report(settlement);
                 Ok(asked)
             }
         }
@@ -279,21 +231,16 @@ impl Work<'_> {
         };
         let request = requests.next();
         let facts = Facts { kind: "compaction", position: None };
-        let header = request.header().map(|header| header.mark);
-        let mut config = Vec::new();
-        print_config(&mut config, &call);
-        let mut asked = self.finish(facts, header, &call, config, request.system(), lacks);
-        asked.headers = requests.headers().to_vec();
-        if let Some(tokens) = &mut asked.tokens {
-            tokens.reported = Usage::settled(event).map(Usage::sent);
-        }
+        let (headers, system) = (requests.headers(), request.system());
+        let mut asked = self.finish(facts, headers, &call, page::config(&call), system, lacks);
+        asked.report(Some(event));
         Ok(asked)
     }
 
     fn finish(
         &self,
         facts: Facts,
-        header: Option<HeaderMark>,
+        headers: &[HeaderMark],
         call: &Call<'_>,
         config: Vec<u8>,
         system: Option<JsString>,
@@ -309,11 +256,11 @@ impl Work<'_> {
                 }))
             }
             Format::Chat => Output::Body(ChatPrinter::new(self.change()).body(call, self.files)),
-            Format::Json => Output::Document(document(call, config, system)),
+            Format::Json => Output::Document(Document::of(call, config, system)),
             _ => Output::Text(self.shown(&facts, call, system)),
         };
         let tokens = self.args.tokens.then(|| Tokens { estimate: Estimate::of(call), reported: None });
-        Asked { facts, header, headers: Vec::new(), output, tokens, lacks, ignored_replay, unsent: None }
+        Asked { facts, headers: headers.to_vec(), output, tokens, lacks, ignored_replay, unsent: None }
     }
 
     /// What the command line says of the route.
@@ -366,93 +313,11 @@ impl Work<'_> {
             header: None,
             tokens: None,
             system: system.map(|system| system.to_lossy().into_owned()),
-            tool_history: call.tool_history.as_ref().and_then(history_words),
+            tool_history: call.tool_history.clone(),
             tools: tools.map(|tools| tools.iter().map(|tool| tool.name().to_lossy().into_owned()).collect()),
             messages,
         }
     }
-}
-
-/// The parts of the document that come from the log.
-fn document(call: &Call<'_>, config: Vec<u8>, system: Option<JsString>) -> Document {
-    let list = |items: &mut dyn Iterator<Item = &str>| {
-        let items: Vec<&str> = items.collect();
-        format!("[{}]", items.join(",")).into_bytes()
-    };
-    Document {
-        config,
-        system,
-        tools: call.tools.as_ref().map(|tools| list(&mut tools.iter().map(|tool| tool.definition()))),
-        tool_history: call.tool_history.clone(),
-        messages: list(&mut call.messages.iter().map(|message| &*message.json)),
-    }
-}
-
-/// The tools that the series began with, and what each developer message added since.
-fn print_history(object: &mut Object, history: &ToolHistory) {
-    let names = |tools: &[Arc<Tool>]| -> Vec<String> {
-        tools.iter().map(|tool| tool.name().to_lossy().into_owned()).collect()
-    };
-    object.texts("tools", names(&history.tools).iter().map(String::as_str));
-    object.array("updates", &history.updates, |update, object| {
-        object.text("messageId", &update.message_id.to_lossy());
-        object.texts("additions", names(&update.additions).iter().map(String::as_str));
-    });
-}
-
-/// The same in words; nothing when no message changed the tools that the series began with.
-fn history_words(history: &ToolHistory) -> Option<String> {
-    let words = history.updates.iter().map(|update| {
-        let names: Vec<_> = update.additions.iter().map(|tool| tool.name().to_lossy()).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        format!("{names} added by message {}", update.message_id.to_lossy())
-    });
-    let words: Vec<String> = words.collect();
-    (!words.is_empty()).then(|| format!("since the series began: {}", words.join("; ")))
-}
-
-/// A configuration that no header records.
-fn print_config(out: &mut Vec<u8>, call: &Call<'_>) {
-    out.extend_from_slice(b"{\"provider\":");
-    print_string(out, &call.provider);
-    out.extend_from_slice(b",\"model\":");
-    print_string(out, &call.model);
-    out.extend_from_slice(b",\"maxTokens\":");
-    out.extend_from_slice(call.max_tokens.as_bytes());
-    out.extend_from_slice(b",\"reasoningEffort\":");
-    print_string(out, &call.effort);
-    out.push(b'}');
-}
-
-/// The document, but for what only `--tokens` asks for.
-fn head(
-    document: &Document,
-    facts: &Facts,
-    header: Option<u64>,
-    ended_by: Option<u64>,
-    lacks: Lacks,
-) -> Object {
-    let mut object = Object::new("dshlog.request/1");
-    object.count_or_null("turn", facts.position.map(|position| position.turn));
-    object.count_or_null("step", facts.position.map(|position| position.step));
-    object.count_or_null("attempt", facts.position.map(|position| position.attempt));
-    object.count_or_null("headerSeq", header);
-    object.raw("config", &document.config);
-    match &document.system {
-        Some(system) => {
-            let mut json = Vec::new();
-            print_string(&mut json, system);
-            object.raw("system", &json);
-        }
-        None => object.raw("system", b"null"),
-    }
-    object.raw("tools", document.tools.as_deref().unwrap_or(b"null"));
-    object.raw("messages", &document.messages);
-    object.text("kind", facts.kind);
-    object.count_or_null("seq", ended_by);
-    let lacking = [(lacks.instruction, "instruction"), (lacks.extent, "extent")];
-    object.texts("missing", lacking.into_iter().filter(|(lacks, _)| *lacks).map(|(_, name)| name));
-    object
 }
 
 /// Say what a reader of the request should know.
@@ -522,22 +387,6 @@ fn refused(refusal: &Refusal, work: &Work<'_>) -> Failure {
     failure.hint("`--attachments DIR` names another folder, `--file-ids FILE` gives the ids of uploads")
 }
 
-/// The code of a failure that comes before anything is sent.
-fn unsent(event: &Event<'_>) -> Option<String> {
-    const CODES: [&str; 5] = [
-        "IMAGE_OFFLOAD_REQUIRED",
-        "UNSUPPORTED_CONTENT",
-        "UNSUPPORTED_REASONING_EFFORT",
-        "NO_ADAPTER",
-        "REQUEST_EXTENSION",
-    ];
-    let mut records = event.member("stream")?.elements();
-    let first = records.next().filter(|_| records.next().is_none())?;
-    let code =
-        first.path(&["chunk", "reason", "failure", "code"]).and_then(Js::as_str)?.to_lossy().into_owned();
-    CODES.contains(&code.as_str()).then_some(code)
-}
-
 /// Headers with the seqs that they have in the stored log.
 fn stored_headers(log: &Log, mut headers: Vec<HeaderMark>) -> Result<Vec<HeaderMark>, Failure> {
     if log.is_current() {
@@ -567,10 +416,6 @@ fn stored_seq(log: &Log, seq: Seq, place: Place) -> Result<u64, Failure> {
         ControlFlow::Continue(())
     })?;
     Ok(found)
-}
-
-fn no_history(error: &HistoryError) -> Failure {
-    Failure::refused(format!("no history: {error}"))
 }
 
 fn no_header() -> Failure {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use crate::attachments::object;
 use crate::transcript::Image;
 
 /// The largest image that is put into a page, in bytes.
@@ -25,13 +26,11 @@ impl Images {
 
     /// The bytes of an image; nothing when it is not there, is too large, or is of a kind that dsh does not store.
     pub(crate) fn read(&self, image: &Image) -> Option<Vec<u8>> {
-        let digest = image.id.strip_prefix("sha256:")?;
-        let is_digest = digest.len() == 64 && digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_digest || !MEDIA_TYPES.contains(&image.media_type.as_str()) {
+        if !MEDIA_TYPES.contains(&image.media_type.as_str()) {
             return None;
         }
         self.homes.iter().find_map(|home| {
-            let path = home.join("attachments/v1/objects").join(digest.get(..2)?).join(digest);
+            let path = object(&home.join("attachments"), &image.id)?;
             let is_small = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= SMALL);
             if is_small { fs::read(&path).ok() } else { None }
         })

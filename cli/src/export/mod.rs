@@ -3,10 +3,8 @@
 //!
 //! The entries themselves come from [`crate::transcript::Fold`], on a second walk.
 
-mod fate;
 mod images;
 mod outline;
 
-pub(crate) use fate::Fate;
 pub(crate) use images::Images;
 pub(crate) use outline::{Child, Ended, Outline, Request, Span, Step, Turn};

@@ -2,7 +2,7 @@
 
 use dshlog_codec::Event;
 use dshlog_codec::json::Js;
-use dshlog_replay::Surface;
+use dshlog_replay::{Surface, stream};
 
 use crate::render::text::{clip, one_line};
 use crate::transcript::{Body, Entry, Fold, Mood, Summary, Usage, Who};
@@ -226,7 +226,7 @@ impl Outline {
         step.requests.push(Request {
             seq: event.seq.0,
             start: self.retried.take().or(before).unwrap_or(step.time),
-            first: first_token(event.member("stream")),
+            first: stream::first_token(event).map(|time| time.0),
             end: event.time.0,
             answered: event.is("assistant/message"),
             model: self.model.clone(),
@@ -257,32 +257,6 @@ fn few_words(text: &str) -> String {
     // Enough characters for so many columns.
     let start: String = text.trim_start().chars().take(4 * ABOUT).collect();
     clip(&one_line(&start), ABOUT).into_owned()
-}
-
-/// When the first token came (`docs/spec/surface.md`, 10.6).
-fn first_token(stream: Option<Js<'_>>) -> Option<i64> {
-    stream?.elements().find_map(|record| {
-        let kind = record.get("type")?;
-        let parts = if kind.is("text-chunks") || kind.is("reasoning-chunks") {
-            record.get("texts")?
-        } else if kind.is("tool-call-chunks") {
-            record.get("args")?
-        } else {
-            return None;
-        };
-        let mut time = record.get("time0")?.as_safe_integer()?;
-        if record.get("name").is_some() {
-            return Some(time);
-        }
-        let mut gaps = record.get("dt").into_iter().flat_map(Js::elements);
-        for part in parts.elements() {
-            if !part.is("") {
-                return Some(time);
-            }
-            time = time.checked_add(gaps.next()?.as_safe_integer()?)?;
-        }
-        None
-    })
 }
 
 #[cfg(test)]
@@ -349,21 +323,5 @@ mod tests {
         assert_eq!(turn.step_at(5).map(|step| step.number), Some(1));
         assert_eq!(turn.step_at(8).map(|step| step.number), None);
         assert_eq!(outline.turn_at(10).map(|turn| turn.number), None);
-    }
-
-    /// `docs/spec/surface.md`, 10.6.
-    #[test]
-    fn a_first_token_has_something_in_it() {
-        for (records, expected) in [
-            (r#"{"type":"reasoning-chunks","time0":5,"dt":[],"texts":[" "]}"#, Some(5)),
-            (r#"{"type":"tool-call-chunks","time0":5,"dt":[3],"id":"c","args":["","{"]}"#, Some(8)),
-            (r#"{"type":"tool-call-chunks","time0":5,"dt":[],"id":"c","name":"n","args":[""]}"#, Some(5)),
-            (r#"{"type":"text-chunks","time0":5,"dt":[],"texts":[""]}"#, None),
-            (r#"{"type":"chunk","time":5,"chunk":{"type":"usage","usage":{}}}"#, None),
-            ("1", None),
-        ] {
-            let doc = Doc::parse(format!("[{records}]")).unwrap();
-            assert_eq!(first_token(Some(doc.root())), expected, "{records}");
-        }
     }
 }

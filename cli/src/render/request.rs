@@ -1,10 +1,18 @@
 //! A request, for people: what it is, how it is put, then what the model reads.
 
+mod document;
+mod tokens;
+
 use std::io::{self, Write};
+
+use dshlog_replay::request::tools::ToolHistory;
 
 use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::units;
+
+pub(crate) use document::{About, Document, config, json};
+pub(crate) use tokens::Tokens;
 
 /// Columns of the names at the left.
 const LABEL: usize = 11;
@@ -25,14 +33,14 @@ pub(crate) struct Shown {
     pub(crate) config: Vec<String>,
     /// Where the header stands; nothing for calls without one.
     pub(crate) header: Option<String>,
-    /// How large it is, in tokens.
-    pub(crate) tokens: Option<String>,
+    /// How large it is.
+    pub(crate) tokens: Option<Tokens>,
     /// The system prompt at the head.
     pub(crate) system: Option<String>,
     /// Names of the tools; nothing when the call has no list.
     pub(crate) tools: Option<Vec<String>>,
-    /// How they came to be these, where they changed.
-    pub(crate) tool_history: Option<String>,
+    /// How they came to be these.
+    pub(crate) tool_history: Option<ToolHistory>,
     /// What follows.
     pub(crate) messages: Vec<Message>,
 }
@@ -89,14 +97,15 @@ pub(crate) fn write(
         sheet.field("header", Role::Strong, Role::Plain, header, Fold::Whole)?;
     }
     if let Some(tokens) = &shown.tokens {
-        sheet.field("tokens", Role::Strong, Role::Plain, tokens, Fold::Whole)?;
+        let words = tokens.words(shown.system.is_some());
+        sheet.field("tokens", Role::Strong, Role::Plain, &words, Fold::Whole)?;
     }
     if let Some(tools) = &shown.tools {
         let words = if tools.is_empty() { "none".to_owned() } else { tools.join(", ") };
         sheet.field("tools", Role::Strong, Role::Dim, &words, sheet.fold(ASIDE_ROWS))?;
     }
-    if let Some(history) = &shown.tool_history {
-        sheet.field("", Role::Strong, Role::Dim, history, sheet.fold(ASIDE_ROWS))?;
+    if let Some(words) = shown.tool_history.as_ref().and_then(tokens::history_words) {
+        sheet.field("", Role::Strong, Role::Dim, &words, sheet.fold(ASIDE_ROWS))?;
     }
     if let Some(system) = &shown.system {
         sheet.field("system", Role::Strong, Role::Plain, system, sheet.fold(SYSTEM_ROWS))?;

@@ -1,9 +1,9 @@
 //! The fold: events in, entries out.
 
-use dshlog_codec::check::EventType;
 use dshlog_codec::json::Js;
 use dshlog_codec::{Event, Seq};
 use dshlog_replay::Surface;
+use dshlog_replay::surface::Fate;
 
 use super::facts::{self, todos, turn_outcome};
 use super::payload::{attempt, content, count, failure, is_replacement, source_kind, text, text_or_empty};
@@ -92,16 +92,14 @@ impl Fold {
 
     /// True for a message that the model no longer sees, not even shortened.
     fn is_unseen(&self, seq: Seq) -> bool {
-        let shadow = self.surface.as_ref().and_then(|surface| surface.shadow_of(seq));
-        shadow.is_some() && self.pruned(seq).is_none()
+        self.surface.as_ref().is_some_and(|surface| matches!(surface.fate(seq), Fate::Gone(_)))
     }
 
     /// The event behind which the model sees a result with its middle cut out.
     fn pruned(&self, seq: Seq) -> Option<u64> {
         let surface = self.surface.as_ref()?;
-        let shadow = surface.shadow_of(seq).filter(|shadow| shadow.kind == EventType::ToolResult)?;
-        let now = surface.node(surface.stands_for(seq))?;
-        (now.kind == EventType::ToolResult).then_some(shadow.by.0)
+        let shadow = surface.shadow_of(seq)?;
+        matches!(surface.fate(seq), Fate::Shortened(_)).then_some(shadow.by.0)
     }
 
     /// A fold that keeps everything: calls word for word, beside what a folded transcript says of them.

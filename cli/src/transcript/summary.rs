@@ -2,6 +2,7 @@
 
 use dshlog_codec::Event;
 use dshlog_codec::json::Js;
+use dshlog_replay::stream;
 
 use super::payload::{count, text};
 
@@ -31,7 +32,7 @@ impl Usage {
 
     /// What the request that ended in this event took, when its provider said so.
     pub(crate) fn settled(event: &Event<'_>) -> Option<Self> {
-        settled_usage(event).map(Usage::of)
+        stream::usage(event).map(Usage::of)
     }
 
     fn of(usage: Js<'_>) -> Self {
@@ -87,20 +88,6 @@ impl Meter {
             _ => {}
         }
     }
-}
-
-/// The usage that a settled attempt tells: of the message, else the last one in its stream.
-fn settled_usage<'a>(event: &Event<'a>) -> Option<Js<'a>> {
-    if let Some(usage) = event.member("usage") {
-        return Some(usage);
-    }
-    let mut found = None;
-    for record in event.member("stream").into_iter().flat_map(Js::elements) {
-        if let Some(usage) = record.path(&["chunk", "usage"]) {
-            found = Some(usage);
-        }
-    }
-    found
 }
 
 /// Counts and names of one log.

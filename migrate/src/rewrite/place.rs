@@ -64,7 +64,7 @@ impl Place {
 
     /// Refuse a place where a session of that id is, in any project of the root, or where dsh would meet something else on
     /// its way to it. Where a writer only left a folder without a log, the place is free.
-    pub fn check_free(&self, vfs: &dyn Vfs, walk: &Walk) -> Result<(), Problem> {
+    pub(super) fn check_free(&self, vfs: &dyn Vfs, walk: &Walk) -> Result<(), Problem> {
         let projects = walk.projects.iter().map(|name| walk.root.join(name));
         let own = self.project();
         let is_new = !projects.clone().any(|project| project == own);

@@ -26,7 +26,7 @@ impl Form {
         Some(Self::of(ALONE, role.into_owned(), &doc, survey))
     }
 
-    /// Of a request as JSON, with a list `messages`; nothing when it is none.
+    /// Of what is new in a request, as [`News::take`](super::News::take) gives it; nothing when it is no JSON.
     pub fn request(text: &str, survey: &Survey) -> Option<Self> {
         Some(Self::of(REQUEST, String::new(), &Doc::parse(text).ok()?, survey))
     }

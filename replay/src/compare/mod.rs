@@ -12,6 +12,7 @@ mod align;
 mod detail;
 mod forms;
 mod matching;
+mod news;
 mod normal;
 mod outline;
 mod renaming;
@@ -26,6 +27,7 @@ use dshlog_codec::{Event, Header, Place, Seq};
 
 pub use detail::{Change, Spot};
 pub use forms::{Form, FormMatch, Forms};
+pub use news::News;
 pub use normal::Survey;
 pub use renaming::Side;
 pub use request::{ListChange, RequestChanges, RequestParts, request_changes};

@@ -66,13 +66,8 @@ impl Rule {
         }
     }
 
-    /// The rule with this name.
-    pub fn named(name: &str) -> Option<Rule> {
-        Rule::ALL.into_iter().find(|rule| rule.name() == name)
-    }
-
     /// True when it holds unless somebody says otherwise.
-    pub fn is_default(self) -> bool {
+    fn is_default(self) -> bool {
         !matches!(self, Rule::Usage | Rule::Chunks)
     }
 }
@@ -458,11 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
-        for rule in Rule::ALL {
-            assert_eq!(Rule::named(rule.name()), Some(rule));
-        }
-        assert_eq!(Rule::named("id"), None);
+    fn rules_are_a_set() {
         let rules = Rules::default();
         assert!(rules.has(Rule::Ids) && !rules.has(Rule::Usage));
         assert_eq!(rules.without(Rule::Ids).with(Rule::Ids), rules);

@@ -6,6 +6,7 @@ use dshlog_codec::json::{Js, Tree};
 
 use super::value::{Kept, count, count_or_null, null, number, object, record};
 use super::{Fold, Start};
+use crate::stream::{exact_first_token, usage};
 
 #[derive(Debug, Default)]
 struct SessionStats {
@@ -49,7 +50,7 @@ impl Fold for SessionStats {
                 if let Some(open) =
                     self.open_step.as_mut().filter(|open| Some((open.turn, open.step)) == step())
                 {
-                    open.first_token = open.first_token.or_else(|| first_token(event.member("stream")));
+                    open.first_token = open.first_token.or_else(|| exact_first_token(event));
                 }
             }
             Some(EventType::AssistantMessage) => {
@@ -114,7 +115,7 @@ impl Fold for SessionStats {
 impl SessionStats {
     fn answered(&mut self, event: &Event<'_>, open: OpenStep, time: f64) {
         self.llm_ms += (time - open.start).max(0.0);
-        let Some(first) = open.first_token.or_else(|| first_token(event.member("stream"))) else { return };
+        let Some(first) = open.first_token.or_else(|| exact_first_token(event)) else { return };
         self.ttft_ms += (first - open.start).max(0.0);
         self.ttft_steps += 1;
         let tokens = event.member("usage").and_then(|usage| usage.get("outputTokens")).and_then(Js::as_f64);
@@ -143,38 +144,6 @@ fn time(event: &Event<'_>) -> f64 {
     event.time.0 as f64
 }
 
-/// When the first token of a stream came: text that is not empty, or a tool call that has arguments or a name.
-fn first_token(stream: Option<Js<'_>>) -> Option<f64> {
-    stream?.elements().find_map(|record| {
-        if record.get("type").is_some_and(|kind| kind.is("chunk")) {
-            let is_token = record.get("chunk").is_some_and(is_token);
-            return record.get("time").filter(|_| is_token)?.as_f64();
-        }
-        let start = record.get("time0")?.as_f64()?;
-        let is_call = record.get("type").is_some_and(|kind| kind.is("tool-call-chunks"));
-        if is_call && record.get("name").is_some() {
-            return Some(start);
-        }
-        let parts = record.get(if is_call { "args" } else { "texts" })?;
-        let gaps = record.get("dt").into_iter().flat_map(Js::elements).filter_map(Js::as_f64);
-        let times = std::iter::once(0.0).chain(gaps).scan(start, |time, gap| {
-            *time += gap;
-            Some(*time)
-        });
-        let mut parts = parts.elements().zip(times);
-        parts.find_map(|(part, time)| part.as_str().is_some_and(|part| !part.is_empty()).then_some(time))
-    })
-}
-
-fn is_token(chunk: Js<'_>) -> bool {
-    let is_empty = |name| chunk.get(name).is_some_and(|text| text.is(""));
-    match chunk.get("type").and_then(Js::as_str) {
-        Some(kind) if kind == "text-delta" || kind == "reasoning-delta" => !is_empty("text"),
-        Some(kind) if kind == "tool-call-delta" => !is_empty("argumentsDelta") || chunk.get("name").is_some(),
-        _ => false,
-    }
-}
-
 /// Uncached input, output, cache read, cache write.
 type Buckets = [f64; 4];
 
@@ -199,9 +168,7 @@ impl Fold for TokenUsage {
                 self.last.take_if(|last| (last.0, last.1) == (turn, step));
             }
             Some(EventType::AssistantMessage | EventType::AssistantAttempt) => {
-                let told = event.member("usage").filter(|_| kind == Some(EventType::AssistantMessage));
-                let usage = told.or_else(|| last_usage(event.member("stream")));
-                let Some(buckets) = usage.and_then(buckets) else { return Ok(()) };
+                let Some(buckets) = usage(event).and_then(buckets) else { return Ok(()) };
                 let replaced = self.last.filter(|last| (last.0, last.1) == (turn, step));
                 let replaced = replaced.map_or([0.0; 4], |last| last.2);
                 for ((total, before), now) in self.totals.iter_mut().zip(replaced).zip(buckets) {
@@ -228,13 +195,6 @@ impl Fold for TokenUsage {
     fn view(&self) -> Option<Tree<'static>> {
         Some(buckets_tree(self.totals))
     }
-}
-
-/// The usage of the last chunk that has one.
-fn last_usage(stream: Option<Js<'_>>) -> Option<Js<'_>> {
-    let is = |value: Js<'_>, kind| value.get("type").is_some_and(|stored| stored.is(kind));
-    let records = stream?.elements().filter(|record| is(*record, "chunk"));
-    records.filter_map(|record| record.get("chunk")).filter(|chunk| is(*chunk, "usage")).last()?.get("usage")
 }
 
 fn buckets(usage: Js<'_>) -> Option<Buckets> {

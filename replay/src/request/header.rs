@@ -57,7 +57,6 @@ pub struct Header {
     /// The declared tools in order; nothing when there are none.
     pub tools: Option<ToolList>,
     config: Doc,
-    adapter_defaults: [bool; 2],
 }
 
 impl Header {
@@ -70,28 +69,12 @@ impl Header {
             starts_series: event.member("startsSeries").is_some_and(Js::is_true),
         };
         let tools = ledger.declare(mark, member("tools"));
-        let is_default = |name| member("adapterDefaults").and_then(|d| d.get(name)).is_some_and(Js::is_true);
-        Ok(Header {
-            mark,
-            tools: (!tools.is_empty()).then_some(tools),
-            config: owned(member("config"))?,
-            adapter_defaults: [is_default("reasoningEffort"), is_default("maxTokens")],
-        })
+        Ok(Header { mark, tools: (!tools.is_empty()).then_some(tools), config: owned(member("config"))? })
     }
 
     /// Provider, model and the controls of the call, in the recorded order.
     pub fn config(&self) -> Js<'_> {
         self.config.root()
-    }
-
-    /// The effort was filled in by the adapter, not chosen.
-    pub fn is_default_effort(&self) -> bool {
-        self.adapter_defaults[0]
-    }
-
-    /// The limit of the answer was filled in by the adapter, not chosen.
-    pub fn is_default_max_tokens(&self) -> bool {
-        self.adapter_defaults[1]
     }
 }
 
@@ -114,13 +97,8 @@ impl Context {
     }
 
     /// The route takes changed system prompts inside the history.
-    pub fn is_in_history(&self) -> bool {
+    pub(super) fn is_in_history(&self) -> bool {
         self.data().get("systemPromptUpdate").is_some_and(|update| update.is("in-history"))
-    }
-
-    /// The window of the model in tokens, where it is known.
-    pub fn window(&self) -> Option<u64> {
-        self.data().get("contextWindow").and_then(Js::as_count)
     }
 }
 

@@ -28,7 +28,7 @@ use tools::{ToolHistory, ToolLedger};
 
 /// The state that decides requests, folded event by event.
 ///
-/// Holds what is on the surface, the headers' tools once for each list that differs, and a mark for each header.
+/// Holds what is on the surface, the headers' tools, once for each list that differs.
 #[derive(Debug, Default)]
 pub struct Requests {
     header: Option<Header>,
@@ -99,7 +99,7 @@ impl Requests {
         self.header.as_ref()
     }
 
-    /// All headers so far, in order.
+    /// Where all headers so far stand, in order.
     pub fn headers(&self) -> &[HeaderMark] {
         &self.marks
     }
@@ -110,7 +110,7 @@ impl Requests {
     }
 
     /// The `compaction/start` that has neither summary nor end yet.
-    pub fn open_compaction(&self) -> Option<Seq> {
+    fn open_compaction(&self) -> Option<Seq> {
         self.compaction
     }
 }

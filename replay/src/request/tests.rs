@@ -130,11 +130,6 @@ fn history_of_tools() {
         states.push(told(&requests));
     }
     assert_eq!(states, ["a / ", "a b / ", "a / d[b]", "b / ", "a / d[b] d2[]", "b a / "]);
-    assert_eq!(
-        requests.headers().iter().map(|mark| mark.seq.0).collect::<Vec<_>>(),
-        [0, 1, 3, 5],
-        "every header has its mark"
-    );
 }
 
 /// `docs/spec/agent-loop.md`, 3: turns, steps and attempts, and where the next request would stand.

@@ -81,7 +81,7 @@ impl Tool {
     }
 
     /// The header itself marks it as one that is loaded when it is needed.
-    pub fn is_deferred(&self) -> bool {
+    pub(super) fn is_deferred(&self) -> bool {
         self.is_deferred
     }
 

@@ -22,11 +22,12 @@ use std::collections::{BTreeMap, HashMap};
 use dshlog_codec::json::{Js, JsString};
 use dshlog_codec::{Event, Millis};
 
-pub use clock::{Answer, SessionStats, SessionTotals, StepClock};
+use crate::stream;
+
 pub use counters::{Counters, Named, Requests, Tokens, ToolCounters};
 pub use spread::Spread;
 
-use clock::{call_id, span};
+use clock::{Answer, StepClock, call_id, span};
 
 /// A day of the reader's calendar: days since 1970-01-01 there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,16 +67,6 @@ pub struct LogStats {
     /// Events that came from a parent, and were not counted.
     pub inherited: u64,
 }
-
-/// Failures that come before a request is sent (`docs/spec/messages-wire.md`, 11.2). Two more codes may, and mostly do not.
-const UNSENT: [&str; 6] = [
-    "IMAGE_OFFLOAD_REQUIRED",
-    "INVALID_CREDENTIAL",
-    "MISSING_CREDENTIAL",
-    "NO_ADAPTER",
-    "REQUEST_EXTENSION",
-    "UNSUPPORTED_REASONING_EFFORT",
-];
 
 /// Counts the events of one log. `D` gives the day of a moment; nothing for one that is not asked for, of which nothing is
 /// counted.
@@ -243,8 +234,7 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
     fn answer(&mut self, event: &Event<'_>, times: Option<Answer>) {
         let source = event.data.and_then(|data| data.path(&["message", "source"]));
         let model = Model::of(source).or_else(|| self.model.clone());
-        let usage = event.member("usage").or_else(|| last_chunk(event, "usage")?.get("usage"));
-        self.request_of(event, model.clone(), usage, |requests| requests.answers += 1);
+        self.request_of(event, model.clone(), stream::usage(event), |requests| requests.answers += 1);
         let interrupted = event.member("interrupted").is_some_and(Js::is_true);
         self.at(event, model, |counters| {
             counters.interrupted += u64::from(interrupted);
@@ -261,18 +251,18 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
     }
 
     fn attempt(&mut self, event: &Event<'_>) {
-        let reason = last_chunk(event, "finish").and_then(|chunk| chunk.get("reason"));
-        let code = match reason {
+        let code = match stream::end(event) {
             None => "cut-off".to_owned(),
             Some(reason) => text(reason.get("failure"), "code")
                 .or_else(|| text(Some(reason), "kind"))
                 .unwrap_or_else(|| "UNKNOWN".to_owned()),
         };
-        if UNSENT.contains(&code.as_str()) {
+        if stream::unsent(event).is_some() {
             self.here(event, |counters| counters.unsent += 1);
         } else {
-            let usage = last_chunk(event, "usage").and_then(|chunk| chunk.get("usage"));
-            self.request_of(event, self.model.clone(), usage, |requests| requests.attempts += 1);
+            self.request_of(event, self.model.clone(), stream::usage(event), |requests| {
+                requests.attempts += 1;
+            });
         }
         self.here(event, |counters| *counters.failures.entry(code).or_default() += 1);
     }
@@ -374,15 +364,6 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
             CallEnd::CutOff | CallEnd::NotStarted => tool.unknown += 1,
         }
     }
-}
-
-/// The last chunk of this type in the stream of an event. Only chunks that are never packed are looked for.
-fn last_chunk<'a>(event: &Event<'a>, kind: &str) -> Option<Js<'a>> {
-    let records = event.member("stream").into_iter().flat_map(Js::elements);
-    records
-        .filter_map(|record| record.get("chunk"))
-        .filter(|chunk| chunk.get("type").is_some_and(|t| t.is(kind)))
-        .last()
 }
 
 fn text(object: Option<Js<'_>>, name: &str) -> Option<String> {

@@ -167,3 +167,34 @@ fn compactions_without_an_end_are_told() {
         [("a".to_owned(), 0, Some(1)), ("b".to_owned(), 2, None)]
     );
 }
+
+/// The example of `docs/spec/surface.md`, 11.1, with the events that tell of its prune and its compaction.
+#[test]
+fn what_became_of_a_message() {
+    let nothing = r#"{"message":{"content":[]}}"#;
+    let (first, middle, last) = (replace(3, 3), replace(1, 2), replace(0, 0));
+    let surface = fold(&[
+        ("system/message", nothing, APPEND),
+        ("user/message", "{}", APPEND),
+        ("assistant/message", nothing, APPEND),
+        ("tool/result", nothing, APPEND),
+        ("compaction/prune", r#"{"shadowedSeqs":[3]}"#, ""),
+        ("tool/result", nothing, &first),
+        ("compaction/start", r#"{"compactionId":"c","turn":null}"#, ""),
+        ("compaction/summary", "{}", ""),
+        ("user/message", CHECKPOINT, &middle),
+        ("system/message", nothing, &last),
+    ]);
+    for (seq, fate) in [
+        (0, Fate::Gone(Seq(9))),
+        (1, Fate::Gone(Seq(7))),
+        (2, Fate::Gone(Seq(7))),
+        (3, Fate::Shortened(Seq(4))),
+        (4, Fate::None),
+        (5, Fate::Seen),
+        (8, Fate::Seen),
+        (9, Fate::Seen),
+    ] {
+        assert_eq!(surface.fate(Seq(seq)), fate, "{seq}");
+    }
+}

@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dshlog_codec::json::{Js, print};
-use dshlog_codec::{Event, Seq};
-use dshlog_replay::compare::{Form, FormMatch, Forms, Source as _};
-use dshlog_replay::{History, Position, Request, Requests};
+use dshlog_codec::json::Js;
+use dshlog_replay::compare::{Form, FormMatch, Forms, News, Source as _};
+use dshlog_replay::{History, Position, Requests};
 
 use super::{Asked, Events, Judged};
 use crate::args::What;
@@ -52,7 +51,7 @@ fn history(judged: &Judged, asked: &Asked) -> Result<List, Failure> {
         }
     })?;
     if let Some(fault) = fault {
-        return Err(Failure::refused(format!("no history: {fault}")));
+        return Err(fault.into());
     }
     let mut list = List { members: Vec::new(), forms: Vec::new(), turns };
     for node in history.nodes() {
@@ -170,66 +169,5 @@ fn news(judged: &Judged, asked: &Asked, is_wanted: &dyn Fn(usize) -> bool) -> Re
         fault = requests.see(event).err();
         news.see(event);
     })?;
-    match fault {
-        Some(fault) => Err(Failure::refused(format!("no history: {fault}"))),
-        None => Ok(list),
-    }
-}
-
-/// What is new since the last request.
-#[derive(Default)]
-struct News {
-    /// Events whose messages came to the surface, or changed there.
-    messages: Vec<Seq>,
-    config: String,
-    tools: String,
-}
-
-impl News {
-    fn see(&mut self, event: &Event<'_>) {
-        if event.surface_op().is_some() {
-            self.messages.push(event.seq);
-        }
-        // Images that were left out of a message change it.
-        let targets = event.is("image/offload").then(|| event.member("targets")).flatten();
-        self.messages.extend(
-            targets
-                .into_iter()
-                .flat_map(Js::elements)
-                .filter_map(|target| target.get("seq").and_then(Js::as_count).map(Seq)),
-        );
-    }
-
-    /// The new parts of a request as JSON: what did not change is null.
-    fn take(&mut self, request: &Request<'_>) -> String {
-        let mut config = Vec::new();
-        if let Some(recorded) = request.config() {
-            print(&mut config, recorded);
-        }
-        let config = String::from_utf8_lossy(&config).into_owned();
-        let tools = request.header().and_then(|header| header.tools.as_ref());
-        let tools: Vec<&str> =
-            tools.into_iter().flat_map(|tools| tools.iter()).map(|tool| tool.definition()).collect();
-        let tools = format!("[{}]", tools.join(","));
-        self.messages.sort_unstable();
-        self.messages.dedup();
-        let history = request.history();
-        let nodes: Vec<_> = self.messages.drain(..).filter_map(|seq| history.surface().node(seq)).collect();
-        let replaced: usize = nodes.iter().map(|node| node.replaced.len()).sum();
-        let messages: Vec<&str> = nodes.iter().filter_map(|node| history.message(node)).collect();
-        let new = |old: &mut String, new: String| -> String {
-            if *old == new {
-                "null".to_owned()
-            } else {
-                new.clone_into(old);
-                new
-            }
-        };
-        format!(
-            r#"{{"config":{},"tools":{},"replaced":{replaced},"messages":[{}]}}"#,
-            new(&mut self.config, if config.is_empty() { "null".to_owned() } else { config }),
-            new(&mut self.tools, tools),
-            messages.join(",")
-        )
-    }
+    fault.map_or(Ok(list), |fault| Err(fault.into()))
 }

@@ -66,7 +66,7 @@ pub(super) fn run(
         }
     }
     if let Some(fault) = fault {
-        return Err(Failure::refused(format!("no history: {fault}")));
+        return Err(fault.into());
     }
     match (view, format) {
         (View::Messages, _) => {

@@ -4,11 +4,12 @@ use dshlog_codec::json::print_string;
 use dshlog_replay::compare::{RequestParts, request_changes};
 
 use super::choice::{Made, Target};
-use super::{Document, Output, Work};
+use super::{Output, Work};
 use crate::args::Format;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::diff::{Layout, RequestReport, request_json, request_text};
+use crate::render::request::Document;
 
 /// Lines of a text around a change.
 const CONTEXT: usize = 2;

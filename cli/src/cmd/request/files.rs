@@ -9,6 +9,7 @@ use dshlog_replay::request::image::Attachments;
 use sha2::{Digest as _, Sha256};
 
 use crate::args::Request;
+use crate::attachments::object;
 use crate::ctx::Ctx;
 use crate::exit::Failure;
 
@@ -50,12 +51,9 @@ impl Attachments for Files {
     }
 
     fn bytes(&self, attachment: &str) -> Option<Vec<u8>> {
-        let digest = attachment.strip_prefix("sha256:")?;
-        if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        let path = self.folder.as_ref()?.join("v1/objects").join(digest.get(..2)?).join(digest);
+        let path = object(self.folder.as_ref()?, attachment)?;
         let bytes = std::fs::read(&path).ok()?;
+        let digest = attachment.strip_prefix("sha256:")?;
         if !is_digest(Sha256::digest(&bytes).as_ref(), digest) {
             self.wrong.borrow_mut().insert(path);
             return None;

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use super::{Session, Sheet};
-use dshlog_replay::Surface;
+use dshlog_codec::Seq;
+use dshlog_replay::surface::{Fate, Surface};
 
-use crate::export::{Ended, Fate, Request, Span, Step, Turn};
+use super::{Session, Sheet};
+use crate::export::{Ended, Request, Span, Step, Turn};
 use crate::render::json::Object;
 use crate::transcript::{
     Attached, Body, Entry, Inner, Mood, Note, Output, Record, Seam, ToolRun, Usage, Who,
@@ -230,11 +231,11 @@ fn mood(mood: Mood) -> &'static str {
 
 /// Whether the model still sees the message in an event.
 fn seen(object: &mut Object, surface: &Surface, seq: Option<u64>) {
-    let (word, by) = match seq.map_or(Fate::None, |seq| Fate::of(surface, seq)) {
+    let (word, by) = match seq.map_or(Fate::None, |seq| surface.fate(Seq(seq))) {
         Fate::None => (None, None),
         Fate::Seen => (Some("yes"), None),
-        Fate::Shortened(by) => (Some("shortened"), Some(by)),
-        Fate::Gone(by) => (Some("no"), Some(by)),
+        Fate::Shortened(by) => (Some("shortened"), Some(by.0)),
+        Fate::Gone(by) => (Some("no"), Some(by.0)),
     };
     object.text_or_null("seen", word);
     object.count_or_null("seenUntil", by);

@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use dshlog_codec::Seq;
+use dshlog_replay::surface::Fate;
 use jiff::tz::TimeZone;
 
 use super::prose::{Block, Span, blocks, spans};
 use super::{Session, Sheet, compacted, cost, sign};
-use crate::export::Fate;
 use crate::render::text::{lines, one_line, visible, visible_block, width};
 use crate::render::units;
 use crate::transcript::{Body, Entry, Inner, Item, Note, Output, Said, Seam, ToolRun, Who};
@@ -160,7 +161,7 @@ impl Sheet for Markdown<'_> {
             Body::Tool(run) => run.record.as_ref().and_then(|record| record.result),
             _ => Some(entry.seq),
         };
-        let mark = match seen.map_or(Fate::None, |seq| Fate::of(&session.outline.surface, seq)) {
+        let mark = match seen.map_or(Fate::None, |seq| session.outline.surface.fate(Seq(seq))) {
             Fate::None | Fate::Seen => entry.seq.to_string(),
             Fate::Shortened(by) => format!("{}, shortened for the model at {by}", entry.seq),
             Fate::Gone(by) => format!("{}, no longer seen by the model since {by}", entry.seq),

@@ -14,13 +14,15 @@ use std::io::{self, Write};
 use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dshlog_codec::Seq;
+use dshlog_replay::surface::Fate;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use super::json::turns;
 use super::{Session, Sheet, compacted, cost, sign};
-use crate::export::{Fate, Images, Turn};
+use crate::export::{Images, Turn};
 use crate::render::json::Object;
 use crate::render::text::{lines, one_line, visible};
 use crate::render::units;
@@ -124,8 +126,8 @@ impl<'w> Html<'w> {
     ) -> io::Result<()> {
         let fate = match fate {
             Fate::None | Fate::Seen => None,
-            Fate::Shortened(by) => Some(("shortened", "shortened for the model", self.link(by), by)),
-            Fate::Gone(by) => Some(("unseen", "no longer seen by the model", self.link(by), by)),
+            Fate::Shortened(by) => Some(("shortened", "shortened for the model", self.link(by.0), by.0)),
+            Fate::Gone(by) => Some(("unseen", "no longer seen by the model", self.link(by.0), by.0)),
         };
         let clock = self.time(entry.time, "%-d %b %Y %H:%M:%S%.3f");
         let body = Markup::rendered(body)?;
@@ -181,7 +183,7 @@ impl<'w> Html<'w> {
             .map(|item| {
                 let id = if item.seq == entry.seq { None } else { self.anchor(item.seq) };
                 let text = item.text.as_deref().filter(|text| !text.is_empty());
-                let fate = match Fate::of(&session.outline.surface, item.seq) {
+                let fate = match session.outline.surface.fate(Seq(item.seq)) {
                     Fate::None | Fate::Seen => String::new(),
                     Fate::Shortened(by) | Fate::Gone(by) => {
                         format!(" · no longer seen by the model since {by}")
@@ -314,7 +316,7 @@ impl Sheet for Html<'_> {
     }
 
     fn entry(&mut self, session: &Session, entry: &Entry) -> io::Result<()> {
-        let fate = Fate::of(&session.outline.surface, entry.seq);
+        let fate = session.outline.surface.fate(Seq(entry.seq));
         match &entry.body {
             Body::TurnStart(turn) => return self.turn(session, *turn, entry),
             Body::Seam(_) => self.leave()?,
@@ -332,7 +334,7 @@ impl Sheet for Html<'_> {
                 let result = run.record.as_ref().and_then(|record| record.result);
                 let id = result.and_then(|seq| self.anchor(seq));
                 let view = view::tool(&self.images, run, id)?;
-                let fate = result.map_or(Fate::None, |seq| Fate::of(&session.outline.surface, seq));
+                let fate = result.map_or(Fate::None, |seq| session.outline.surface.fate(Seq(seq)));
                 self.wrap(entry, ("tool", &run.name), fate, &view)
             }
             Body::Note(note) => self.note(entry, note),
