@@ -210,3 +210,21 @@ fn scenarios_differ_where_the_versions_of_dsh_do() {
         }
     }
 }
+
+/// Sessions are not equal in a turn that there is not, and no rule is both kept and ignored.
+#[test]
+fn what_there_is_not() {
+    let place = place(&["v4-multi-turn"]);
+    let code = |args: &[&str]| place.run(&[&["diff", "latest", "latest"][..], args].concat()).status.code();
+    for (args, expected) in [
+        (&["--turn", "1"][..], 0),
+        (&["--turn", "0"], 2),
+        (&["--turn", "99"], 2),
+        (&["--turn", "99", "--what", "messages"], 2),
+        (&["--turn", "99", "--what", "requests"], 2),
+        (&["--keep", "ids", "--ignore", "ids"], 2),
+        (&["--keep", "all", "--ignore", "usage"], 0),
+    ] {
+        assert_eq!(code(args), Some(expected), "{args:?}");
+    }
+}

@@ -249,3 +249,35 @@ fn every_beginning_of_a_log() {
         }
     }
 }
+
+/// A switch that has no effect is refused, and `--through` takes seqs of the file: event 27 is 17 in V4.
+#[test]
+fn extents() {
+    let place = place(&["v1-0.1.1rc1-compaction-auto"]);
+    let code = |args: &[&str]| place.run(&[&["request", "latest"][..], args].concat()).status.code();
+    for (args, expected) in [
+        (&["--through", "27"][..], Some(2)),
+        (&["--instruction", "/dev/null"], Some(2)),
+        // The log tells what this one was shown.
+        (&["--for", "47", "--through", "27"], Some(2)),
+        (&["--for", "51", "--through", "27"], Some(0)),
+        (&["--for", "51", "--through", "50"], Some(2)),
+        (&["--for", "51", "--through", "999"], Some(2)),
+    ] {
+        assert_eq!(code(args), expected, "{args:?}");
+    }
+}
+
+/// What stands in the place of an image and is no file is never waited for.
+#[cfg(unix)]
+#[test]
+fn an_image_that_is_no_file() {
+    let place = place(&["wire/v4-image-offload"]);
+    let digest = "44b3912ffe55a4f7bdd00dfafa6ecd8b0f14e745ebab4f89a44246be9efaef31";
+    let object = place.home().join("attachments/v1/objects/44").join(digest);
+    std::fs::remove_file(&object).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &object).unwrap();
+    let output = place.run(&["request", "latest", "--turn", "2", "--format", "messages"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is not the image that its name says"));
+}

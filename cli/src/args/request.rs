@@ -56,7 +56,7 @@ pub(crate) struct Request {
     #[arg(long, value_name = "FILE", help_heading = "What the log lacks")]
     pub(crate) file_ids: Option<PathBuf>,
     /// Home of the run that made the request, which stands in texts about images and files [default: the session's]
-    #[arg(long, value_name = "DIR", help_heading = "What the log lacks")]
+    #[arg(long, value_name = "DIR", value_parser = NonEmptyStringValueParser::new(), help_heading = "What the log lacks")]
     pub(crate) home_path: Option<String>,
     /// How the model takes changes of its tools [default: as in dsh's own catalogue]
     #[arg(long, value_name = "HOW", value_enum, help_heading = "What the log lacks")]

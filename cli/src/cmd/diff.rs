@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dshlog_codec::json::Js;
 use dshlog_codec::{Event, Header};
 use dshlog_migrate::Kin;
 use dshlog_replay::compare::{Rule, Rules, Source, Survey};
@@ -27,8 +28,9 @@ const LISTED: usize = 500;
 /// Compare two sessions.
 pub(crate) fn run(ctx: &mut Ctx, args: &Diff) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Text, Format::Json])?;
-    let rules = rules(args);
-    let (a, b) = (open(ctx, &args.a, rules)?, open(ctx, &args.b, rules)?);
+    let rules = rules(args)?;
+    let (a, b) = (open(ctx, args, &args.a, rules)?, open(ctx, args, &args.b, rules)?);
+    check_turn(args, &a, &b)?;
     let most = match (args.full, format) {
         (true, _) => usize::MAX,
         (false, Format::Json) => LISTED,
@@ -51,6 +53,20 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Diff) -> Result<Outcome, Failure> {
         text(&report, &layout, ctx.out())?;
     }
     Ok(if report.is_equal { Outcome::Clean } else { Outcome::Found })
+}
+
+/// Refuse a turn that there is not: two sessions without it are not equal in it. Events are those of a turn of the first
+/// session, messages and requests those of its number in both.
+fn check_turn(args: &Diff, a: &Judged, b: &Judged) -> Result<(), Failure> {
+    let Some(turn) = args.turn else { return Ok(()) };
+    if a.has_turn {
+        return Ok(());
+    }
+    match args.what {
+        What::Events => Err(Failure::usage(format!("there is no turn {turn} in the first session"))),
+        _ if b.has_turn => Ok(()),
+        _ => Err(Failure::usage(format!("there is no turn {turn} in either session"))),
+    }
 }
 
 /// What of the differences is wanted.
@@ -77,13 +93,16 @@ impl Asked {
     }
 }
 
-fn rules(args: &Diff) -> Rules {
+fn rules(args: &Diff) -> Result<Rules, Failure> {
+    if let Some(both) = args.keep.iter().find(|name| args.ignore.contains(name)) {
+        return Err(Failure::usage(format!("`{both}` cannot be kept and ignored")));
+    }
     let of = |names: &[String]| -> Vec<Rule> {
         let all = names.iter().any(|name| name == "all");
         Rule::ALL.into_iter().filter(|rule| all || names.iter().any(|name| name == rule.name())).collect()
     };
     let rules = of(&args.ignore).into_iter().fold(Rules::default(), Rules::with);
-    of(&args.keep).into_iter().fold(rules, Rules::without)
+    Ok(of(&args.keep).into_iter().fold(rules, Rules::without))
 }
 
 /// A log that was judged, and what was learned of it on the way.
@@ -91,21 +110,26 @@ struct Judged {
     log: Log,
     survey: Survey,
     events: u64,
+    /// It has the turn that was asked for.
+    has_turn: bool,
 }
 
 /// Open and judge a log: what the official reader refuses is not compared.
-fn open(ctx: &mut Ctx, typed: &str, rules: Rules) -> Result<Judged, Failure> {
+fn open(ctx: &mut Ctx, args: &Diff, typed: &str, rules: Rules) -> Result<Judged, Failure> {
     let chosen = select::session(ctx, typed, None)?;
     let log = Log::open(&chosen, Form::Current, &Arc::<Kin>::default())?;
     let mut survey = Survey::new(&log.header, rules);
-    let mut events = 0;
+    let (mut events, mut has_turn) = (0, false);
     let mut checked = log.check(|event| {
         events += 1;
+        has_turn |= args.turn.is_some()
+            && event.is("turn/start")
+            && event.member("turn").and_then(Js::as_count) == args.turn;
         survey.see(event);
     })?;
     checked.session()?;
     tell_end(ctx, &log, &checked);
-    Ok(Judged { log, survey, events })
+    Ok(Judged { log, survey, events, has_turn })
 }
 
 /// The events of an opened log.

@@ -55,7 +55,17 @@ fn show(ctx: &mut Ctx, args: &Request, chosen: &Chosen, format: Format) -> Resul
     checked.session()?;
     tell_end(ctx, &log, &checked);
     let target = index.choose(args, &log)?;
-    let work = Work { args, format, log: &log, files: &files, target, instruction: instruction.as_deref() };
+    target.check(args)?;
+    let through = args.through.map(|seq| choice::carried(seq, &log)).transpose()?;
+    let work = Work {
+        args,
+        format,
+        log: &log,
+        files: &files,
+        target,
+        instruction: instruction.as_deref(),
+        through: through.as_deref(),
+    };
     if args.diff {
         return change::run(ctx, &work, index.before(&target)?);
     }
@@ -100,6 +110,8 @@ struct Work<'a> {
     files: &'a Files,
     target: Target,
     instruction: Option<&'a str>,
+    /// What became of the event that `--through` names.
+    through: Option<&'a [Seq]>,
 }
 
 /// A request, ready to be written.
@@ -222,7 +234,7 @@ impl Work<'_> {
         if is_old {
             compaction.max_tokens.get_or_insert(COMPACTION_TOKENS_CHAT);
         }
-        let through = self.args.through.map(Seq);
+        let through = self.through(requests, &compaction)?;
         let call = requests.compaction_call(&compaction, self.instruction, through);
         let call = call.map_err(|_| no_header())?;
         let lacks = Lacks {
@@ -235,6 +247,21 @@ impl Work<'_> {
         let mut asked = self.finish(facts, headers, &call, page::config(&call), system, lacks);
         asked.report(Some(event));
         Ok(asked)
+    }
+
+    /// The last node that a compaction was shown, as the command line has it.
+    fn through(&self, requests: &Requests, compaction: &Compaction) -> Result<Option<Seq>, Failure> {
+        let (Some(seq), Some(carried)) = (self.args.through, self.through) else { return Ok(None) };
+        if compaction.shown.is_some() {
+            return Err(Failure::usage(
+                "the log tells how much this compaction was shown; `--through` is for one that failed",
+            ));
+        }
+        let node = requests.history().nodes().find(|node| carried.contains(&node.seq));
+        node.map(|node| Some(node.seq)).ok_or_else(|| {
+            Failure::usage(format!("no message of event {seq} was in the history that the compaction was of"))
+                .hint("`dshlog read SESSION --surface --at SEQ` shows which events gave those that were")
+        })
     }
 
     fn finish(

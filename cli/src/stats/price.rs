@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use dshlog_replay::stats::{Day, Model, Tokens};
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use jiff::civil::Date;
 use toml_edit::{Document, Item, Table, Value};
 
@@ -19,7 +19,7 @@ pub(crate) struct Prices(Vec<Price>);
 /// One entry: the price of a million tokens.
 #[derive(Clone, Debug)]
 struct Price {
-    models: Vec<GlobMatcher>,
+    models: GlobSet,
     currency: String,
     input: Nanos,
     output: Nanos,
@@ -142,7 +142,7 @@ impl Price {
         let whole = format!("{}/{}", model.provider, model.name);
         self.from.is_none_or(|from| from <= day)
             && self.to.is_none_or(|to| day <= to)
-            && self.models.iter().any(|glob| glob.is_match(&model.name) || glob.is_match(&whole))
+            && (self.models.is_match(&model.name) || self.models.is_match(&whole))
     }
 }
 
@@ -183,7 +183,7 @@ impl Entry<'_> {
     }
 
     /// One glob or several.
-    fn models(&self) -> Result<Vec<GlobMatcher>, PriceFault> {
+    fn models(&self) -> Result<GlobSet, PriceFault> {
         let wanted = "a pattern such as \"deepseek-*\", or a list of them";
         let globs: Vec<String> = self.required("model", |item| match item.as_value() {
             Some(Value::Array(list)) if !list.is_empty() => {
@@ -192,11 +192,13 @@ impl Entry<'_> {
             Some(Value::String(glob)) => Ok(vec![glob.value().clone()]),
             _ => Err(wanted),
         })?;
-        let compile = |glob: &String| {
+        // A set says when a pattern is too large to be compiled; a single matcher panics.
+        let mut set = GlobSetBuilder::new();
+        for glob in &globs {
             let glob = GlobBuilder::new(glob).literal_separator(false).build();
-            glob.map(|glob| glob.compile_matcher()).map_err(|error| self.missing(&error.to_string()))
-        };
-        globs.iter().map(compile).collect()
+            set.add(glob.map_err(|error| self.missing(&error.to_string()))?);
+        }
+        set.build().map_err(|_| self.missing("the patterns of `model` are too large"))
     }
 
     /// A decimal number as it is written, so that it never was a floating point one.
@@ -376,6 +378,15 @@ mod tests {
         ] {
             assert_eq!(nanos(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_pattern_may_be_too_large() {
+        let text = format!(
+            "[[price]]\nmodel = \"{}\"\ncurrency = \"x\"\ninput = 1\noutput = 1",
+            "*a".repeat(100_000)
+        );
+        assert_eq!(Prices::parse(&text).unwrap_err().what, "the patterns of `model` are too large");
     }
 
     #[test]

@@ -43,7 +43,8 @@ impl Attachments for NoAttachments {
 /// Limits below which an image travels as it is stored.
 const MOST_TILES: u64 = 1024;
 const MOST_PIXELS: u64 = 4096;
-const MOST_BYTES: u64 = 2 << 20;
+/// The largest image that travels as it is stored, in bytes.
+pub const MOST_BYTES: u64 = 2 << 20;
 
 /// The text that stands for an image on a route that takes none.
 pub(super) fn text_only(attachment: Option<Js<'_>>) -> String {

@@ -1,5 +1,6 @@
 //! Which request of a log is meant.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use dshlog_codec::check::EventType;
@@ -60,6 +61,23 @@ pub(super) struct Index {
     positions: Positions,
     made: Vec<Made>,
     events: u64,
+}
+
+impl Target {
+    /// Refuse what only a compaction's request has a use for.
+    ///
+    /// # Errors
+    /// It is another request.
+    pub(super) fn check(&self, args: &Request) -> Result<(), Failure> {
+        if matches!(self, Target::Made(Made { kind: Kind::Compaction, .. })) {
+            return Ok(());
+        }
+        let given = [("--instruction", args.instruction.is_some()), ("--through", args.through.is_some())];
+        given.iter().find(|(_, is_given)| *is_given).map_or(Ok(()), |(name, _)| {
+            Err(Failure::usage(format!("`{name}` is about a compaction, and this request is for none"))
+                .hint("`--compaction` shows the last request for one, `--for SEQ` any"))
+        })
+    }
 }
 
 impl Made {
@@ -201,6 +219,22 @@ fn behind(seq: u64, log: &Log) -> Result<Behind, Failure> {
         return Err(Failure::usage(format!("there is no event {seq}")));
     };
     Ok(if log.is_current() { Behind::Seq(seq) } else { Behind::Line(place.line) })
+}
+
+/// The events of V4 that the event with this seq in the stored log became.
+pub(super) fn carried(seq: u64, log: &Log) -> Result<Vec<Seq>, Failure> {
+    let Some((_, place)) = stored(log, seq)? else {
+        return Err(Failure::usage(format!("there is no event {seq}")));
+    };
+    if log.is_current() {
+        return Ok(vec![Seq(seq)]);
+    }
+    let mut carried = Vec::new();
+    let Ok(walked) = log.each(|event| {
+        carried.extend(Some(event.seq).filter(|_| event.place == place));
+        Ok::<_, Infallible>(ControlFlow::Continue(()))
+    });
+    walked.damage.map_or(Ok(carried), |damage| Err(damage.into()))
 }
 
 /// Type and place of the event that has this seq in the stored log.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::home::Member;
-use dshlog_replay::request::image::Attachments;
+use dshlog_replay::request::image::{Attachments, MOST_BYTES};
 use sha2::{Digest as _, Sha256};
 
 use crate::args::Request;
@@ -52,6 +52,12 @@ impl Attachments for Files {
 
     fn bytes(&self, attachment: &str) -> Option<Vec<u8>> {
         let path = object(self.folder.as_ref()?, attachment)?;
+        let stored = std::fs::metadata(&path).ok()?;
+        // What is no file might never end.
+        if !stored.is_file() || stored.len() > MOST_BYTES {
+            self.wrong.borrow_mut().insert(path);
+            return None;
+        }
         let bytes = std::fs::read(&path).ok()?;
         let digest = attachment.strip_prefix("sha256:")?;
         if !is_digest(Sha256::digest(&bytes).as_ref(), digest) {
