@@ -208,7 +208,8 @@ fn file_path(attachment: Option<Js<'_>>, name: JsStr<'_>, home: Option<&str>) ->
 /// A name that dsh keeps as it is when it stores a file: one that every system takes.
 fn is_file_name(name: &str) -> bool {
     let is_space = |c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}');
-    let is_refused = |c: char| matches!(c, '\0'..='\x1f' | '\x7f' | '/' | '\\' | '<' | '>' | ':' | '"' | '|' | '?' | '*');
+    let is_refused =
+        |c: char| matches!(c, '\0'..='\x1f' | '\x7f' | '/' | '\\' | '<' | '>' | ':' | '"' | '|' | '?' | '*');
     let stem = name.split('.').next().unwrap_or_default().trim_end_matches(' ').to_ascii_lowercase();
     let is_device = match stem.as_str() {
         "con" | "prn" | "aux" | "nul" => true,

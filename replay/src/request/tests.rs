@@ -77,7 +77,8 @@ fn developer(id: &str, header: Option<u64>, changes: &[&str]) -> (&'static str, 
 #[test]
 fn a_context_is_of_its_model() {
     let context = |provider: &str, model: &str| {
-        let data = format!(r#"{{"provider":"{provider}","model":"{model}","systemPromptUpdate":"in-history"}}"#);
+        let data =
+            format!(r#"{{"provider":"{provider}","model":"{model}","systemPromptUpdate":"in-history"}}"#);
         ("request/context", data)
     };
     for (context, in_history) in [

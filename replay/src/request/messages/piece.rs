@@ -97,11 +97,7 @@ impl Piece {
         let parts = parts(doc.root().get("content"), terms);
         let misplaces_image = matches!(&*role(doc.root()), "system" | "developer" | "assistant")
             && parts.iter().any(|part| matches!(part, Part::Image(_)));
-        Ok(Piece {
-            seq: message.seq,
-            shape: shape(doc.root(), &parts, message.seq, terms)?,
-            misplaces_image,
-        })
+        Ok(Piece { seq: message.seq, shape: shape(doc.root(), &parts, message.seq, terms)?, misplaces_image })
     }
 }
 
@@ -109,12 +105,7 @@ fn role(message: Js<'_>) -> Cow<'_, str> {
     message.get("role").and_then(Js::as_str).unwrap_or(JsStr::plain("user")).to_lossy()
 }
 
-fn shape(
-    message: Js<'_>,
-    parts: &[Part<'_>],
-    seq: Option<Seq>,
-    terms: Terms<'_>,
-) -> Result<Shape, Refusal> {
+fn shape(message: Js<'_>, parts: &[Part<'_>], seq: Option<Seq>, terms: Terms<'_>) -> Result<Shape, Refusal> {
     let role = role(message);
     if role == "developer" {
         let id = string(message.get("id")).unwrap_or_default();
