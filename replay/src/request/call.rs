@@ -7,7 +7,7 @@ use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Js, JsStr, JsString, print_str};
 use dshlog_codec::{Event, Seq};
 
-use super::header::{printed, string};
+use super::header::{Context, printed, string};
 use super::part::Key;
 use super::refusal::Refusal;
 use super::tools::{ToolHistory, ToolList};
@@ -41,7 +41,7 @@ pub struct Call<'a> {
     pub tools: Option<ToolList>,
     /// Their history; only calls of the agent's own series have one.
     pub tool_history: Option<ToolHistory>,
-    /// `systemPromptUpdate` of the context in force is `in-history`; nothing when the log has no context.
+    /// `systemPromptUpdate` of the context in force is `in-history`; nothing when the log has no context for this model.
     pub in_history: Option<bool>,
     /// What is sent, in order.
     pub messages: Vec<CallMessage<'a>>,
@@ -95,7 +95,7 @@ impl<'a> Request<'a> {
             system: None,
             tools: header.tools.clone(),
             tool_history: Some(self.tool_history()),
-            in_history: self.context().map(super::header::Context::is_in_history),
+            in_history: self.context().filter(|context| context.is_of(config)).map(Context::is_in_history),
             messages: self.call_messages(|_| true),
         })
     }

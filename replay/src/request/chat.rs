@@ -40,8 +40,8 @@ impl ChatPrinter {
     /// The body of a call. A system prompt of the call's own stands first. Changes of tools have no form in the dialect.
     ///
     /// # Errors
-    /// An effort that the adapter does not know, an image that is scaled first, or one whose bytes are neither here nor
-    /// with the service.
+    /// An effort that the adapter does not know, an image where the dialect takes none, one that is scaled first, or one
+    /// whose bytes are neither here nor with the service.
     pub fn body(&mut self, call: &Call<'_>, attachments: &dyn Attachments) -> Result<Vec<u8>, Refusal> {
         let route = Route::of_model(&call.model).changed(self.change);
         let terms = Terms { images: route.images, home: attachments.home() };
@@ -170,6 +170,11 @@ impl Piece {
         let root = doc.root();
         let parts = parts(root.get("content"), terms);
         let role = root.get("role").and_then(Js::as_str).unwrap_or(JsStr::plain("user")).to_lossy();
+        if let Some(role) = ["system", "assistant"].into_iter().find(|name| *name == role)
+            && parts.iter().any(|part| matches!(part, Part::Image(_)))
+        {
+            return Err(Refusal::ImageOfRole { role, seq: message.seq });
+        }
         Ok(match &*role {
             "developer" => Piece::Nothing,
             "assistant" => Piece::Whole(assistant(&parts)),
@@ -421,6 +426,29 @@ mod tests {
         assert!(
             matches!(refusal, Refusal::MissingAttachments { attachments, .. } if attachments == ["sha256:0"])
         );
+    }
+
+    /// 15.1: only users and tools show images; one that was left out is text.
+    #[test]
+    fn images_of_other_roles_are_refused() {
+        for role in ["system", "assistant"] {
+            let message = |more: &str| format!(r#"{{"role":"{role}","content":[{{"type":"image"{more}}}]}}"#);
+            let refusal = ChatPrinter::default().body(&call(&[&message("")]), &NoAttachments).unwrap_err();
+            assert_eq!(
+                (refusal.code(), refusal.to_string()),
+                (
+                    Some("UNSUPPORTED_CONTENT"),
+                    format!(
+                        "The DeepSeek chat-completions adapter cannot represent image content in a {role} message."
+                    )
+                )
+            );
+            assert!(
+                ChatPrinter::default()
+                    .body(&call(&[&message(r#","offloaded":true"#)]), &NoAttachments)
+                    .is_ok()
+            );
+        }
     }
 
     #[test]

@@ -96,6 +96,11 @@ impl Context {
         self.data.root()
     }
 
+    /// It is about the model of this configuration. A log that ends between a header and its context has that of another.
+    pub(super) fn is_of(&self, config: Js<'_>) -> bool {
+        ["provider", "model"].iter().all(|&name| string(self.data().get(name)) == string(config.get(name)))
+    }
+
     /// The route takes changed system prompts inside the history.
     pub(super) fn is_in_history(&self) -> bool {
         self.data().get("systemPromptUpdate").is_some_and(|update| update.is("in-history"))

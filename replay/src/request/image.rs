@@ -201,10 +201,29 @@ fn object_path(attachment: Option<Js<'_>>, home: Option<&str>) -> Option<String>
 
 fn file_path(attachment: Option<Js<'_>>, name: JsStr<'_>, home: Option<&str>) -> Option<String> {
     let digest = digest(attachment)?;
-    let name = name.to_lossy();
-    let is_leaf = !matches!(&*name, "" | "." | "..") && !name.contains(['/', '\\', '\0']);
-    let leaf = is_leaf.then_some(&*name)?;
+    let name = name.to_owned();
+    let leaf = name.as_str().filter(|name| is_file_name(name))?;
     Some(join(home?, &["attachments", "v1", "files", digest.get(..2)?, &digest, leaf]))
+}
+
+/// A name that dsh keeps as it is when it stores a file: one that every system takes.
+fn is_file_name(name: &str) -> bool {
+    let is_space = |c: char| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}');
+    let is_refused =
+        |c: char| matches!(c, '\0'..='\x1f' | '\x7f' | '/' | '\\' | '<' | '>' | ':' | '"' | '|' | '?' | '*');
+    let stem = name.split('.').next().unwrap_or_default().trim_end_matches(' ').to_ascii_lowercase();
+    let is_device = match stem.as_str() {
+        "con" | "prn" | "aux" | "nul" => true,
+        stem => stem
+            .strip_prefix("com")
+            .or(stem.strip_prefix("lpt"))
+            .is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9'])),
+    };
+    (1..=255).contains(&name.len())
+        && !name.contains(is_refused)
+        && !name.starts_with(is_space)
+        && !name.ends_with(|c| is_space(c) || c == '.')
+        && !is_device
 }
 
 /// A path below a home, in the manner of the system that the home is of.
@@ -276,7 +295,8 @@ mod tests {
     fn texts_name_the_attachment() {
         let plain = attachment("");
         let named = attachment(r#","name":"a \"b\".jpg""#);
-        let (plain, named) = (Some(plain.root()), Some(named.root()));
+        let filed = attachment(r#","name":"\u00e4 b.jpg""#);
+        let (plain, named, filed) = (Some(plain.root()), Some(named.root()), Some(filed.root()));
         let copy = format!(
             r#" Normalized copy (read-only; may be resized or re-encoded): "/h/attachments/v1/objects/01/{DIGEST}" (30x20px, image/jpeg). Source dimensions, format, and byte size may differ. Copy to a writable path ending in .jpg before editing."#
         );
@@ -303,9 +323,9 @@ mod tests {
                 "[image omitted because this model accepts text only; attachment sha256:01234567]".to_owned(),
             ),
             (
-                file(named, Some(r"C:\h")),
+                file(filed, Some(r"C:\h")),
                 format!(
-                    r#"[File "a \"b\".jpg" (9 bytes, sha256:01234567): verbatim read-only copy saved at "C:\\h\\attachments\\v1\\files\\01\\{DIGEST}\\a \"b\".jpg". Read that path with your file tools when its contents are needed; copy it to a writable location before modifying it. When delegating file work, include this saved path in the delegation prompt; only subagents sharing this execution environment can read it.]"#
+                    r#"[File "ä b.jpg" (9 bytes, sha256:01234567): verbatim read-only copy saved at "C:\\h\\attachments\\v1\\files\\01\\{DIGEST}\\ä b.jpg". Read that path with your file tools when its contents are needed; copy it to a writable location before modifying it. When delegating file work, include this saved path in the delegation prompt; only subagents sharing this execution environment can read it.]"#
                 ),
             ),
             (
@@ -315,6 +335,52 @@ mod tests {
             ),
         ] {
             assert_eq!(got, want);
+        }
+    }
+
+    /// The names of 3.7: what the runtime of dsh 0.2.1-rc.2 finds a path for.
+    #[test]
+    fn only_names_that_are_kept_have_a_path() {
+        let long = |text: &str, times: usize| text.repeat(times);
+        for (name, has_path) in [
+            ("a.txt", true),
+            ("..x", true),
+            ("a b.md", true),
+            ("\u{85}x\u{85}", true),
+            ("\u{a0}x", false),
+            ("x\u{feff}", false),
+            ("x ", false),
+            ("x.", false),
+            ("", false),
+            (".", false),
+            ("..", false),
+            ("a/b", false),
+            (r"a\\b", false),
+            (r"a\u0001b", false),
+            ("a\u{7f}b", false),
+            ("a\u{80}b", true),
+            (r#"a\"b"#, false),
+            ("a:b", false),
+            ("a?", false),
+            (r"\ud83d", false),
+            (r"\ud83d\ude00", true),
+            ("con", false),
+            ("CON.txt", false),
+            ("Con .txt.gz", false),
+            ("con x", true),
+            ("xcon", true),
+            ("com1", false),
+            ("com0", true),
+            ("com10", true),
+            ("LPT9.x", false),
+            (&long("x", 255), true),
+            (&long("x", 256), false),
+            (&long("é", 127), true),
+            (&long("é", 128), false),
+        ] {
+            let doc = attachment(&format!(r#","name":"{name}""#));
+            let text = file(Some(doc.root()), Some("/h"));
+            assert_eq!(text.contains("verbatim read-only copy"), has_path, "{name:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use dshlog_codec::Seq;
 use dshlog_codec::json::JsonError;
 
-/// A call that has no body. The first five kinds are failures of the official adapter, with its own words
+/// A call that has no body. The first seven kinds are failures of the official adapters, with their own words
 /// (`docs/spec/messages-wire.md`, section 3); no request was made then either.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +13,20 @@ pub enum Refusal {
     Unsupported {
         /// What it is, in the adapter's words.
         what: String,
+        /// The event that put it on the surface, as far as it is one.
+        seq: Option<Seq>,
+    },
+    /// An image outside of user messages and results of tools.
+    #[error("DeepSeek Messages supports images only in user messages and tool results")]
+    MisplacedImage {
+        /// The event that put it on the surface, as far as it is one.
+        seq: Option<Seq>,
+    },
+    /// The same in Chat Completions.
+    #[error("The DeepSeek chat-completions adapter cannot represent image content in a {role} message.")]
+    ImageOfRole {
+        /// `system` or `assistant`.
+        role: &'static str,
         /// The event that put it on the surface, as far as it is one.
         seq: Option<Seq>,
     },
@@ -78,7 +92,9 @@ impl Refusal {
     /// The code that the adapter's failure has in a log; nothing for what is no failure of it.
     pub fn code(&self) -> Option<&'static str> {
         Some(match self {
-            Refusal::Unsupported { .. } => "UNSUPPORTED_CONTENT",
+            Refusal::Unsupported { .. } | Refusal::MisplacedImage { .. } | Refusal::ImageOfRole { .. } => {
+                "UNSUPPORTED_CONTENT"
+            }
             Refusal::DuplicateCall { .. } | Refusal::NoMatchingCall { .. } | Refusal::Unanswered { .. } => {
                 "INVALID_REQUEST"
             }
@@ -91,6 +107,8 @@ impl Refusal {
     pub fn seq(&self) -> Option<Seq> {
         match self {
             Refusal::Unsupported { seq, .. }
+            | Refusal::MisplacedImage { seq }
+            | Refusal::ImageOfRole { seq, .. }
             | Refusal::DuplicateCall { seq }
             | Refusal::NoMatchingCall { seq }
             | Refusal::Unanswered { seq, .. }

@@ -73,6 +73,24 @@ fn developer(id: &str, header: Option<u64>, changes: &[&str]) -> (&'static str, 
     ("developer/message", format!(r#"{{"turn":1,"step":1,"message":{message}{header}}}"#))
 }
 
+/// 2.1: a log that ends between a header and its context still has the context of another model.
+#[test]
+fn a_context_is_of_its_model() {
+    let context = |provider: &str, model: &str| {
+        let data =
+            format!(r#"{{"provider":"{provider}","model":"{model}","systemPromptUpdate":"in-history"}}"#);
+        ("request/context", data)
+    };
+    for (context, in_history) in [
+        (context("p", "deepseek-flash"), Some(true)),
+        (context("p", "m"), None),
+        (context("q", "deepseek-flash"), None),
+    ] {
+        let requests = fold(&rows(&[context, header("change", &[])]));
+        assert_eq!(requests.next().call().unwrap().in_history, in_history);
+    }
+}
+
 /// The log of the example in `docs/spec/messages-wire.md`, 3.5, up to the request of a turn: tools `a` and `b`; turn 2 adds
 /// `c`, turn 3 removes it, turn 4 removes `a`.
 pub(super) fn tools_changed(turn: usize) -> (Requests, usize) {

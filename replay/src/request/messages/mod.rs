@@ -97,6 +97,10 @@ impl MessagesPrinter {
         }
         let pieces = self.pieces.of(&call.messages, |message| Piece::of(message, terms))?;
         let Projected { messages, tools } = project::project(&pieces, call, route.tool_update);
+        // The adapter prepares images before it looks at anything else.
+        if let Some(sent) = messages.iter().find(|sent| sent.piece.misplaces_image) {
+            return Err(Refusal::MisplacedImage { seq: sent.piece.seq });
+        }
         let mut body = MessagesBody { json: Vec::new(), betas: Vec::new(), ignored_replay: Vec::new() };
         let (mut wire, system) = assemble(&messages, call, route, &mut body.ignored_replay)?;
         pair(&mut wire)?;

@@ -18,6 +18,8 @@ use crate::request::template::Template;
 pub(super) struct Piece {
     pub(super) seq: Option<Seq>,
     pub(super) shape: Shape,
+    /// It holds an image that would travel, and is neither of the user nor of a tool.
+    pub(super) misplaces_image: bool,
 }
 
 #[derive(Debug)]
@@ -92,17 +94,22 @@ impl Signatures {
 impl Piece {
     pub(super) fn of(message: &CallMessage<'_>, terms: Terms<'_>) -> Result<Piece, Refusal> {
         let doc = Doc::parse(&*message.json)?;
-        Ok(Piece { seq: message.seq, shape: shape(doc.root(), message.seq, terms)? })
+        let parts = parts(doc.root().get("content"), terms);
+        let misplaces_image = matches!(&*role(doc.root()), "system" | "developer" | "assistant")
+            && parts.iter().any(|part| matches!(part, Part::Image(_)));
+        Ok(Piece { seq: message.seq, shape: shape(doc.root(), &parts, message.seq, terms)?, misplaces_image })
     }
 }
 
-fn shape(message: Js<'_>, seq: Option<Seq>, terms: Terms<'_>) -> Result<Shape, Refusal> {
-    let role = message.get("role").and_then(Js::as_str).unwrap_or(JsStr::plain("user")).to_lossy();
-    let content = message.get("content");
-    let parts = parts(content, terms);
+fn role(message: Js<'_>) -> Cow<'_, str> {
+    message.get("role").and_then(Js::as_str).unwrap_or(JsStr::plain("user")).to_lossy()
+}
+
+fn shape(message: Js<'_>, parts: &[Part<'_>], seq: Option<Seq>, terms: Terms<'_>) -> Result<Shape, Refusal> {
+    let role = role(message);
     if role == "developer" {
         let id = string(message.get("id")).unwrap_or_default();
-        return Ok(Shape::Developer { id, changes: parts.into_iter().map(change).collect() });
+        return Ok(Shape::Developer { id, changes: parts.iter().map(change).collect() });
     }
     if parts.iter().any(|part| matches!(part, Part::Addition(_) | Part::Removal(_))) {
         return Ok(Shape::Refused("tool-change blocks outside developer messages".to_owned()));
@@ -111,16 +118,16 @@ fn shape(message: Js<'_>, seq: Option<Seq>, terms: Terms<'_>) -> Result<Shape, R
         "system" if parts.iter().any(|part| !matches!(part, Part::Text(_))) => {
             Shape::Refused("non-text system message".to_owned())
         }
-        "system" => Shape::System { text: system_text(content, &parts) },
-        "assistant" => match assistant(message, &parts) {
+        "system" => Shape::System { text: system_text(message.get("content"), parts) },
+        "assistant" => match assistant(message, parts) {
             Ok(shape) => shape,
             Err(what) => Shape::Refused(what),
         },
-        "tool" => match input(&parts, seq, terms)? {
+        "tool" => match input(parts, seq, terms)? {
             Ok(blocks) => Shape::Turn { role: Role::User, blocks: vec![result(message, blocks)] },
             Err(what) => Shape::Refused(what),
         },
-        _ => match input(&parts, seq, terms)? {
+        _ => match input(parts, seq, terms)? {
             Ok(blocks) => Shape::Turn { role: Role::User, blocks },
             Err(what) => Shape::Refused(what),
         },
@@ -141,11 +148,11 @@ fn system_text(content: Option<Js<'_>>, parts: &[Part<'_>]) -> JsString {
     joined
 }
 
-fn change(part: Part<'_>) -> Change {
+fn change(part: &Part<'_>) -> Change {
     match part {
         Part::Text(text) => Change::Text { json: quoted(text.as_js()).into(), empty: text.is_empty() },
-        Part::Addition(name) => Change::Addition(string(name).unwrap_or_default()),
-        Part::Removal(name) => Change::Removal(string(name).unwrap_or_default()),
+        Part::Addition(name) => Change::Addition(string(*name).unwrap_or_default()),
+        Part::Removal(name) => Change::Removal(string(*name).unwrap_or_default()),
         other => Change::Other(other.kind().into_owned()),
     }
 }

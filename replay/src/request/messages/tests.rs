@@ -96,7 +96,6 @@ fn messages_by_role() {
         r#"[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"n","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[]}]}]"#,
     );
     for (message, what) in [
-        (assistant(r#"{"type":"image"}"#), "assistant content image"),
         (assistant(r#"{"type":"odd"}"#), "assistant content odd"),
         (user(r#"{"type":"odd"}"#), "user/tool-result content odd"),
         (user(r#"{"type":"tool-addition","toolName":"t"}"#), "tool-change blocks outside developer messages"),
@@ -104,6 +103,34 @@ fn messages_by_role() {
     ] {
         check(&[&message], &format!("DeepSeek Messages cannot represent {what}"));
     }
+}
+
+/// 3.6: where images may be, which is asked before anything else. Left out, they are text.
+#[test]
+fn images_are_of_users_and_tools() {
+    let image = format!(
+        r#"{{"type":"image","attachment":{{"attachmentId":"sha256:{}","mediaType":"image/png","width":8,"height":8,"bytes":9}}}}"#,
+        "0".repeat(64)
+    );
+    let offloaded = image.replace(r#""type":"image","#, r#""type":"image","offloaded":true,"#);
+    let developer = format!(r#"{{"role":"developer","id":"d","content":[{image}]}}"#);
+    let refusal = "DeepSeek Messages supports images only in user messages and tool results";
+    let odd = user(r#"{"type":"odd"}"#);
+    check(&[&odd, &assistant(&image)], refusal);
+    check(&[&odd, &system(&image)], refusal);
+    // A route that has no history of its tools sends no developer message.
+    check(&[&user(&text("a")), &developer], &format!(r#"[{{"role":"user","content":[{}]}}]"#, text("a")));
+    check(&[&assistant(&offloaded), &odd], "DeepSeek Messages cannot represent user/tool-result content odd");
+    let mut without_images = call(&[]);
+    without_images.model = "m".into();
+    without_images.messages = vec![CallMessage::loose(assistant(&image))];
+    assert_eq!(
+        sent(&without_images).unwrap(),
+        format!(
+            r#"[{{"role":"assistant","content":[{}]}}]"#,
+            text("[image omitted because this model accepts text only; attachment sha256:00000000]")
+        )
+    );
 }
 
 /// 3.1: arguments are parsed and printed anew.
