@@ -13,6 +13,9 @@ use crate::ctx::Ctx;
 use crate::hint;
 use crate::render::text::visible;
 
+/// What was tried when output was written.
+const OUTPUT: &str = "cannot write the output";
+
 /// How a command ended that could do its work, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
@@ -79,6 +82,14 @@ impl Failure {
     /// A file or folder that could not be read.
     pub(crate) fn io(action: &str, path: &Path, source: io::Error) -> Self {
         Failure::Io { what: format!("cannot {action} {}", path.display()), source }
+    }
+
+    /// The same failure where the output is a file: the one at `path`.
+    pub(crate) fn of_output(self, path: &Path) -> Self {
+        match self {
+            Failure::Io { what, source } if what == OUTPUT => Failure::io("write", path, source),
+            other => other,
+        }
     }
 
     /// The same for a command that is not about reading the log, which the hints of its error are.
@@ -173,7 +184,7 @@ impl From<HistoryError> for Failure {
 
 impl From<io::Error> for Failure {
     fn from(source: io::Error) -> Self {
-        Failure::Io { what: "cannot write the output".to_owned(), source }
+        Failure::Io { what: OUTPUT.to_owned(), source }
     }
 }
 

@@ -42,6 +42,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
         target::check(out, args.force)?;
     }
     let chosen = select::session(ctx, &args.session, None)?;
+    if let Some(out) = out {
+        target::check_apart(out, &chosen.path)?;
+    }
     let images = images(ctx, args, &chosen);
     let first = part(ctx, args, &chosen, 0).map_err(|failure| match failure {
         Failure::Log(..) => failure.hint("`--lenient` and its like are switches of `dshlog read`"),

@@ -9,7 +9,7 @@ use dshlog_codec::{Encoding, Generation, Header};
 
 use crate::problem::{Problem, Step};
 use crate::publish::Target;
-use crate::vfs::{Kind, Vfs};
+use crate::vfs::{Identity, Kind, Vfs};
 
 /// Longest name of a session folder. dsh also tries it with `.jsonl.zstd` behind it, and file systems end at 255.
 const LONGEST_NAME: usize = 244;
@@ -63,15 +63,17 @@ impl Place {
     }
 
     /// Refuse a place where a session of that id is, in any project of the root, or where dsh would meet something else on
-    /// its way to it. Where a writer only left a folder without a log, the place is free.
+    /// its way to it. Where a writer only left a folder without a log, the place is free. A link to a folder is not: dsh
+    /// lists nothing behind one.
     pub(super) fn check_free(&self, vfs: &dyn Vfs, walk: &Walk) -> Result<(), Problem> {
         let projects = walk.projects.iter().map(|name| walk.root.join(name));
         let own = self.project();
+        check_entry(vfs, &own)?;
         let is_new = !projects.clone().any(|project| project == own);
         for project in projects.chain(is_new.then_some(own)) {
             self.check_project(vfs, &project)?;
         }
-        Ok(())
+        check_entry(vfs, &self.folder())
     }
 
     fn check_project(&self, vfs: &dyn Vfs, project: &Path) -> Result<(), Problem> {
@@ -122,9 +124,21 @@ impl Place {
     }
 }
 
+/// Refuse what is neither a folder nor free.
+fn check_entry(vfs: &dyn Vfs, path: &Path) -> Result<(), Problem> {
+    match kind_of(vfs.entry(path), path)? {
+        None | Some(Kind::Folder) => Ok(()),
+        Some(_) => Err(Problem::InTheWay { path: path.to_owned() }),
+    }
+}
+
 /// What a name leads to, links followed; nothing where nothing is.
 fn kind(vfs: &dyn Vfs, path: &Path) -> Result<Option<Kind>, Problem> {
-    match vfs.identity(path) {
+    kind_of(vfs.identity(path), path)
+}
+
+fn kind_of(looked: io::Result<Identity>, path: &Path) -> Result<Option<Kind>, Problem> {
+    match looked {
         Ok(found) => Ok(Some(found.kind)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Problem::Io { step: Step::LookAround, path: path.to_owned(), source }),

@@ -210,6 +210,13 @@ fn places_that_are_taken() {
         let folder = tempfile::tempdir().unwrap();
         for entry in entries {
             let path = folder.path().join(entry);
+            #[cfg(unix)]
+            if let Some((link, target)) = entry.split_once(" -> ") {
+                let link = folder.path().join(link);
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(target, link).unwrap();
+                continue;
+            }
             if entry.ends_with('/') {
                 fs::create_dir_all(path).unwrap();
             } else {
@@ -240,6 +247,21 @@ fn places_that_are_taken() {
         check(&[path], Some(("in-the-way", path)));
     }
     check(&["--other--/child.jsonl/"], Some(("in-the-way", "--other--/child.jsonl")));
+    check(&["--tmp-ws--"], Some(("in-the-way", "--tmp-ws--")));
+    if cfg!(unix) {
+        // Behind a link, dsh lists nothing.
+        for link in ["--tmp-ws-- -> elsewhere", "--tmp-ws-- -> nowhere", "--tmp-ws--/child -> ../elsewhere"] {
+            let (path, _) = link.split_once(' ').unwrap();
+            check(&["elsewhere/", link], Some(("in-the-way", path)));
+        }
+        check(&["--tmp-ws--/child -> nowhere"], Some(("in-the-way", "--tmp-ws--/child")));
+        let log = "--tmp-ws--/child/session.v4.jsonl.zstd";
+        check(
+            &["elsewhere/session.v4.jsonl.zstd", "--tmp-ws--/child -> ../elsewhere"],
+            Some(("session-exists", log)),
+        );
+        check(&["elsewhere/", "--other--/child -> ../elsewhere"], None);
+    }
 }
 
 #[test]
