@@ -359,6 +359,18 @@ impl Surface {
         seq
     }
 
+    /// [`Surface::stands_for`] of every shadowed node, by its seq. One way through all of them: a summary that sums up a
+    /// summary makes long chains, and following each to its end would be quadratic.
+    pub fn standing(&self) -> HashMap<Seq, Seq> {
+        let mut standing = HashMap::with_capacity(self.shadowed.len());
+        // Whoever takes a node off has a higher seq, so its own end is known already.
+        for (&seq, shadowed) in self.shadowed.iter().rev() {
+            let now = standing.get(&shadowed.by).copied().unwrap_or(shadowed.by);
+            standing.insert(seq, now);
+        }
+        standing
+    }
+
     /// Compactions that were begun and not ended, in the order of the log.
     pub fn unended(&self) -> impl Iterator<Item = Unended> {
         self.orphaned.iter().cloned().chain(self.open.as_ref().map(|open| open.unended(None)))

@@ -38,6 +38,7 @@ pub(crate) fn json(
         });
         object.object("cause", |object| cause(object, &node.cause));
     });
+    let standing = surface.standing();
     document.array("shadowed", from_transcript(surface), |shadowed, object| {
         object.count("seq", shadowed.seq.0);
         object.text("type", shadowed.kind.name());
@@ -48,7 +49,7 @@ pub(crate) fn json(
             Some(replacement) => object.object("cause", |object| cause(object, &replacement.cause)),
             None => object.raw("cause", b"null"),
         }
-        object.count("now", surface.stands_for(shadowed.seq).0);
+        object.count("now", standing.get(&shadowed.seq).unwrap_or(&shadowed.by).0);
     });
     document.array("unendedCompactions", surface.unended(), |unended, object| {
         object.count("seq", unended.start.0);
@@ -131,10 +132,11 @@ pub(crate) fn table(
     page.blank()?;
     text(&mut page, Role::Plain, &words)?;
     let mut table = Table::new(&["BY", "WHY", "WHEN", "TAKEN OFF", "NOW"]);
+    let standing = surface.standing();
     for (by, seqs) in &groups {
         let replacement = surface.replacement(*by);
         let time = replacement.map_or(Millis(0), |replacement| replacement.time);
-        let now = surface.stands_for(*by);
+        let now = standing.get(by).unwrap_or(by);
         table.row(vec![
             Cell::right(Role::Dim, by.to_string()),
             Cell::left(Role::Warn, replacement.map_or("", |replacement| why(&replacement.cause))),

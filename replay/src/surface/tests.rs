@@ -150,6 +150,11 @@ fn shadows_are_followed_to_what_stands_there() {
     assert_eq!(shadows, [(0, true, 4, 4), (1, true, 3, 4), (3, false, 4, 4)]);
     assert_eq!(surface.nodes().map(|node| node.seq.0).collect::<Vec<_>>(), [4, 5]);
     assert_eq!(surface.stands_for(Seq(5)), Seq(5));
+    let standing = surface.standing();
+    assert_eq!(standing.len(), surface.shadowed().count());
+    for shadowed in surface.shadowed() {
+        assert_eq!(standing[&shadowed.seq], surface.stands_for(shadowed.seq), "{}", shadowed.seq);
+    }
 }
 
 #[test]

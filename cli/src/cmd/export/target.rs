@@ -140,7 +140,7 @@ mod tests {
         let path = tempfile::tempdir().unwrap().path().join("gone").join("a.md");
         let error = publish(&path, false, |_| Ok(())).unwrap_err().to_string();
         assert!(error.starts_with(&format!("cannot write {}: ", path.display())), "{error}");
-        assert!(!error.contains(".tmp"), "{error}");
+        assert!(!error.contains(".dshlog-"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.md");
         let full = |_: &mut dyn Write| Err(io::Error::from(io::ErrorKind::StorageFull).into());
