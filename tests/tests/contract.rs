@@ -17,7 +17,7 @@ fn help() {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();
-        assert_eq!(examples.matches("\n  dshlog ").count(), 2, "{command} shows two examples");
+        assert!(examples.matches("\n  dshlog ").count() >= 2, "{command} shows two examples");
     }
 }
 

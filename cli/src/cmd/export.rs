@@ -34,7 +34,7 @@ struct Part {
 /// Export a session.
 pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     let format = match (ctx.asked_format(), args.out.as_deref().and_then(Path::extension)) {
-        (None, Some(ending)) => format_of(ending),
+        (None, Some(ending)) => format_of(ending)?,
         _ => ctx.format(&FORMS)?,
     };
     let out = args.out.as_deref().filter(|out| *out != "-");
@@ -74,13 +74,15 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     Ok(Outcome::Clean)
 }
 
-/// The form that the ending of a file stands for, else the default.
-fn format_of(ending: &OsStr) -> Format {
+/// The form that the ending of a file stands for.
+fn format_of(ending: &OsStr) -> Result<Format, Failure> {
     match ending.to_str() {
-        Some("md" | "markdown") => Format::Md,
-        Some("json") => Format::Json,
-        Some("jsonl") => Format::Jsonl,
-        _ => Format::Html,
+        Some("html" | "htm") => Ok(Format::Html),
+        Some("md" | "markdown") => Ok(Format::Md),
+        Some("json") => Ok(Format::Json),
+        Some("jsonl") => Ok(Format::Jsonl),
+        _ => Err(Failure::usage(format!("the ending `.{}` stands for no form", ending.to_string_lossy()))
+            .hint("`--format html`, `md`, `json` or `jsonl` says which one it is to be")),
     }
 }
 

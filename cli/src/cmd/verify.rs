@@ -42,7 +42,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     }
     let threads = pool::size(args.jobs, work.len());
     let progress = Progress::new(ctx.shows_progress() && work.len() > 1, work.len() as u64, "logs");
-    let (mut sound, mut faulty) = (0_u64, 0_u64);
+    let (mut sound, mut noted, mut faulty) = (0_u64, 0_u64, 0_u64);
     let (color, width) = (ctx.color, ctx.terminal.width);
     let kin = Arc::<Kin>::default();
     pool::each(
@@ -54,6 +54,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
                 unread += 1;
             } else if report.is_ok() {
                 sound += 1;
+                noted += u64::from(!report.findings.is_empty());
             } else {
                 faulty += 1;
             }
@@ -66,8 +67,9 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     )?;
     progress.end();
     if work.len() > 1 || unread > 0 {
-        let mut words =
-            format!("{}: {sound} sound, {faulty} with findings", units::count(work.len() as u64, "log"));
+        let aside = if noted > 0 { format!(" ({noted} with notes)") } else { String::new() };
+        let logs = units::count(work.len() as u64, "log");
+        let mut words = format!("{logs}: {sound} sound{aside}, {faulty} with findings");
         if unread > 0 {
             words = format!("{words}, {unread} not readable");
         }

@@ -1,5 +1,7 @@
 //! The fold: events in, entries out.
 
+use std::collections::VecDeque;
+
 use dshlog_codec::json::Js;
 use dshlog_codec::{Event, Seq};
 use dshlog_replay::Surface;
@@ -53,7 +55,8 @@ pub(crate) struct Fold {
     record: bool,
     hidden: bool,
     turn: Option<Turn>,
-    calls: Vec<Pending>,
+    /// In their order, in which results come, too.
+    calls: VecDeque<Pending>,
     context: Vec<Told>,
     model: Option<[String; 3]>,
     inbox: [Vec<String>; 2],
@@ -368,7 +371,7 @@ impl Fold {
         let id = text_or_empty(event.data, "callId");
         let run = self.started(event, &id);
         if !self.hidden {
-            self.calls.push(Pending {
+            self.calls.push_back(Pending {
                 id,
                 seq: event.seq.0,
                 time: event.time.0,
@@ -390,8 +393,7 @@ impl Fold {
             .or_else(|| text(event.data, "callId"))
             .unwrap_or_default();
         let found = self.calls.iter().position(|call| call.id == id);
-        let (mut run, seq, time) = if let Some(at) = found {
-            let mut call = self.calls.remove(at);
+        let (mut run, seq, time) = if let Some(mut call) = found.and_then(|at| self.calls.remove(at)) {
             for (_, _, run) in std::mem::take(&mut call.inner) {
                 call.add(Inner::Tool(run), self.full);
             }

@@ -86,7 +86,13 @@ fn overview(report: &Report, look: &Look<'_>, bars: &Bars, page: &mut Page<'_>) 
     say("tools", tools(counters))?;
     say("model", times(counters))?;
     if report.is_priced {
-        say("cost", cost(&report.total.costs))?;
+        let untold = report.total.counters.requests.unmetered;
+        let without = if untold > 0 {
+            format!(", without {} whose tokens are not told", units::count(untold, "request"))
+        } else {
+            String::new()
+        };
+        say("cost", format!("{}{without}", cost(&report.total.costs)))?;
         say("unpriced", unpriced(&report.unpriced))?;
     }
     say("inherited", inherited(report))?;
