@@ -8,6 +8,8 @@ mod projections;
 mod state;
 mod transcript;
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dshlog_codec::check::{Checker, EventType};
@@ -181,6 +183,25 @@ pub(super) fn tell_end(ctx: &mut Ctx, log: &Log, checked: &Checked) {
         words = format!("{words} ({issue})");
     }
     ctx.warn(words);
+}
+
+/// Show every event to `see`, and refuse what no session opens. A lenient walk goes on to where it cannot, and says what it
+/// passed.
+fn walk(ctx: &mut Ctx, args: &Read, log: &Log, mut see: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
+    if args.lenient {
+        let mut lenient = Lenient::new(args, log);
+        let Ok(walked) = log.each_as(true, |event| {
+            lenient.see(event);
+            see(event);
+            Ok::<_, Infallible>(ControlFlow::Continue(()))
+        });
+        lenient.tell(ctx, log, &walked);
+        return Ok(());
+    }
+    let mut checked = log.check(see)?;
+    checked.session()?;
+    tell_end(ctx, log, &checked);
+    Ok(())
 }
 
 /// What a lenient walk passed: events that the official reader refuses, and the damage it stopped at.

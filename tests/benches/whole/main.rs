@@ -197,22 +197,8 @@ impl Bench {
             ("`dshlog verify`", self.best(runs, &self.dshlog, &["verify", log])),
             ("`dshlog migrate`", self.migrated(runs, &home, &[])),
         ];
-        let whole = rows[0].1.as_ref().ok().map(|took| took.wall);
         println!("## {title}\n\n{} bytes compressed\n", fs::metadata(&path)?.len());
-        println!(
-            "| program | time | times faster than the official reader | peak memory |\n|---|---|---|---|"
-        );
-        for (name, took) in rows {
-            match took {
-                Ok(took) => {
-                    let ratio = whole.map_or_else(String::new, |whole| {
-                        format!("{:.1}", whole.as_secs_f64() / took.wall.as_secs_f64())
-                    });
-                    println!("| {name} | {} | {ratio} | {} |", milliseconds(took.wall), memory(took));
-                }
-                Err(why) => skip(&format!("{name}: {why}")),
-            }
-        }
+        against_official(rows);
         println!();
         Ok(())
     }
@@ -363,6 +349,24 @@ impl Bench {
             fs::rename(&part, &folder)?;
         }
         Ok(folder)
+    }
+}
+
+/// A table of programs; the first one is the official reader, and the others say how many times faster they are.
+#[expect(clippy::print_stdout, reason = "the result")]
+fn against_official<const N: usize>(rows: [(&str, Outcome<Took>); N]) {
+    let whole = rows.first().and_then(|(_, took)| Some(took.as_ref().ok()?.wall));
+    println!("| program | time | times faster than the official reader | peak memory |\n|---|---|---|---|");
+    for (name, took) in rows {
+        match took {
+            Ok(took) => {
+                let ratio = whole.map_or_else(String::new, |whole| {
+                    format!("{:.1}", whole.as_secs_f64() / took.wall.as_secs_f64())
+                });
+                println!("| {name} | {} | {ratio} | {} |", milliseconds(took.wall), memory(took));
+            }
+            Err(why) => skip(&format!("{name}: {why}")),
+        }
     }
 }
 

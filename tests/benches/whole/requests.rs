@@ -9,10 +9,9 @@ use dshlog_replay::Requests;
 use dshlog_replay::request::image::NoAttachments;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_tests::grow::Plan;
-use dshlog_tests::model::skip;
 use dshlog_tests::runtime::{Runtime, Store};
 
-use super::{Bench, Outcome, Took, memory, milliseconds, text};
+use super::{Bench, Outcome, Took, against_official, text};
 
 /// What a walk gave.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +52,6 @@ impl Bench {
             let log = self.log(&Plan::bytes(size))?;
             let found = of(&log, true)?;
             let official = derive(&log);
-            let whole = official.as_ref().ok().map(|took| took.wall);
             println!("## All requests, {} MB\n", size / 1_000_000);
             println!(
                 "{} requests, the messages of each counted {} in all; their bodies are {} MB\n",
@@ -61,25 +59,12 @@ impl Bench {
                 of(&log, false)?.messages,
                 found.body_bytes / 1_000_000
             );
-            println!(
-                "| program | time | times faster than the official reader | peak memory |\n|---|---|---|---|"
-            );
             let rows = [
                 ("official reader, deriving once at the end", official),
                 ("`Requests`, every request", self.walked(&log, false)),
                 ("the same, with every body printed", self.walked(&log, true)),
             ];
-            for (name, took) in rows {
-                match took {
-                    Ok(took) => {
-                        let ratio = whole.map_or_else(String::new, |whole| {
-                            format!("{:.1}", whole.as_secs_f64() / took.wall.as_secs_f64())
-                        });
-                        println!("| {name} | {} | {ratio} | {} |", milliseconds(took.wall), memory(took));
-                    }
-                    Err(why) => skip(&format!("{name}: {why}")),
-                }
-            }
+            against_official(rows);
             println!();
         }
         Ok(())

@@ -8,7 +8,7 @@ use dshlog_codec::json::{Js, Tree};
 use dshlog_replay::projection::{DEFINITIONS, Definition, Fault, Projection, Projections, Start, named};
 
 use super::filter::Filter;
-use super::{Lenient, tell_end};
+use super::walk;
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -87,26 +87,14 @@ pub(super) fn run(
     points.dedup();
     let mut taken = Vec::new();
     let mut events = 0;
-    let mut see = |event: &Event<'_>| {
+    let see = |event: &Event<'_>| {
         events += 1;
         projections.see(event);
         if points.binary_search(&event.seq.0).is_ok() {
             taken.extend(projections.iter().map(|projection| Taken::of(projection, Some(event.seq.0))));
         }
     };
-    if args.lenient {
-        let mut lenient = Lenient::new(args, log);
-        let Ok(walked) = log.each_as(true, |event| {
-            lenient.see(event);
-            see(event);
-            Ok::<_, Infallible>(ControlFlow::Continue(()))
-        });
-        lenient.tell(ctx, log, &walked);
-    } else {
-        let mut checked = log.check(see)?;
-        checked.session()?;
-        tell_end(ctx, log, &checked);
-    }
+    walk(ctx, args, log, see)?;
     filter.check(events)?;
     if points.is_empty() {
         taken.extend(projections.iter().map(|projection| Taken::of(projection, None)));

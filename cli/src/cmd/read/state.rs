@@ -1,13 +1,10 @@
 //! `read --messages` and `read --surface`: the history at the end of a log, or after one event.
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
-
 use dshlog_codec::Millis;
 use dshlog_replay::{History, HistoryError, Resume};
 
 use super::filter::Filter;
-use super::{Lenient, View, tell_end};
+use super::{View, walk};
 use crate::args::{Format, Read};
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
@@ -32,28 +29,14 @@ pub(super) fn run(
     let mut resume = Resume::new();
     let mut fault: Option<HistoryError> = None;
     let mut events = 0;
-    let mut see = |event: &dshlog_codec::Event<'_>| {
+    let see = |event: &dshlog_codec::Event<'_>| {
         events += 1;
+        resume.see(event);
         if event.seq.0 <= filter.last() && fault.is_none() {
             fault = history.see(event).err();
         }
     };
-    if args.lenient {
-        let mut lenient = Lenient::new(args, log);
-        let Ok(walked) = log.each_as(true, |event| {
-            lenient.see(event);
-            see(event);
-            Ok::<_, Infallible>(ControlFlow::Continue(()))
-        });
-        lenient.tell(ctx, log, &walked);
-    } else {
-        let mut checked = log.check(|event| {
-            resume.see(event);
-            see(event);
-        })?;
-        checked.session()?;
-        tell_end(ctx, log, &checked);
-    }
+    walk(ctx, args, log, see)?;
     filter.check(events)?;
     let stored = args.recovered.then_some(events);
     if let Some(stored) = stored {
