@@ -24,9 +24,11 @@ const UNSENT_MESSAGES: [(&str, &str); 5] = [
     ("INVALID_REQUEST", "DeepSeek Messages history ends with unresolved tools"),
 ];
 
-/// The usage of an `assistant/message` or `assistant/attempt`: that of the message, else the last one in the stream.
+/// The usage of the request that ended in an `assistant/message`, `assistant/attempt` or `compaction/summary`: that of the
+/// message or the summary, else the last one in the stream.
 pub fn usage<'a>(event: &Event<'a>) -> Option<Js<'a>> {
-    let told = event.member("usage").filter(|_| event.is("assistant/message"));
+    let tells = event.is("assistant/message") || event.is("compaction/summary");
+    let told = event.member("usage").filter(|_| tells);
     told.or_else(|| last_chunk(event, "usage")?.get("usage"))
 }
 

@@ -32,6 +32,11 @@ fn estimated_tokens() {
     let summary = events.split(|byte| *byte == b'\n').nth(1).unwrap();
     let summary: serde_json::Value = serde_json::from_slice(summary).unwrap();
     assert_eq!(Some(estimated), summary["data"]["shadowedTokenCount"].as_u64());
+    // What the provider counted stands beside it, all that was sent.
+    let usage = &summary["data"]["usage"];
+    let sent =
+        ["inputTokens", "cacheReadTokens", "cacheWriteTokens"].iter().filter_map(|name| usage[name].as_u64());
+    assert_eq!(document["estimate"]["reported"].as_u64(), Some(sent.sum()));
 }
 
 /// What `--full` shows is all there.

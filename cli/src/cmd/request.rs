@@ -274,6 +274,7 @@ impl Work<'_> {
         lacks: Lacks,
     ) -> Asked {
         let mut ignored_replay = Vec::new();
+        let tokens = self.args.tokens.then(|| Tokens { estimate: Estimate::of(call), reported: None });
         let output = match self.format {
             Format::Messages => {
                 let body = MessagesPrinter::new(self.change()).body(call, self.files);
@@ -284,9 +285,8 @@ impl Work<'_> {
             }
             Format::Chat => Output::Body(ChatPrinter::new(self.change()).body(call, self.files)),
             Format::Json => Output::Document(Document::of(call, config, system)),
-            _ => Output::Text(self.shown(&facts, call, system)),
+            _ => Output::Text(self.shown(&facts, call, system, tokens.as_ref())),
         };
-        let tokens = self.args.tokens.then(|| Tokens { estimate: Estimate::of(call), reported: None });
         Asked { facts, headers: headers.to_vec(), output, tokens, lacks, ignored_replay, unsent: None }
     }
 
@@ -302,7 +302,13 @@ impl Work<'_> {
         }
     }
 
-    fn shown(&self, facts: &Facts, call: &Call<'_>, system: Option<JsString>) -> Shown {
+    fn shown(
+        &self,
+        facts: &Facts,
+        call: &Call<'_>,
+        system: Option<JsString>,
+        tokens: Option<&Tokens>,
+    ) -> Shown {
         let title = match facts.position {
             Some(Position { turn, step, attempt }) => {
                 let next = if matches!(self.target, Target::Made(_)) { "" } else { "next: " };
@@ -312,10 +318,9 @@ impl Work<'_> {
             None => format!("request for a {}", facts.kind),
         };
         let mut messages = view::messages(call);
-        if self.args.tokens {
-            for (message, tokens) in messages.iter_mut().zip(Estimate::of(call).messages) {
-                message.tokens = Some(tokens);
-            }
+        let estimated = tokens.into_iter().flat_map(|tokens| &tokens.estimate.messages);
+        for (message, tokens) in messages.iter_mut().zip(estimated) {
+            message.tokens = Some(*tokens);
         }
         // The prompt at the head stands there already.
         if facts.kind != "title"

@@ -155,7 +155,7 @@ impl<D: FnMut(Millis) -> Option<Day>> Fold<D> {
                 self.request_of(event, model, None, |requests| requests.searches += 1);
             }
             "compaction/summary" => {
-                let usage = event.member("usage");
+                let usage = stream::usage(event);
                 // A summary can be made without a model.
                 if usage.is_some() || event.member("llmStreamCall").is_some_and(Js::is_true) {
                     self.request(event, event.data, usage, |requests| requests.compactions += 1);
