@@ -1,1 +1,27 @@
-//! Full-text search over session logs. Nothing is here yet; `ARCHITECTURE.md` says what belongs here.
+//! Search over session logs: what is written in a session becomes [`Document`]s, which are found by a [`Query`], with an
+//! [`index`] or by looking at each ([`scan`]).
+//!
+//! The logs are the truth. Everything kept here can be deleted and comes to be anew. What never changes once it has been
+//! written stands in the full-text index; what changes later (titles, what left the surface, where a log lies) stands in
+//! the catalog beside it.
+
+pub mod analysis;
+pub mod catalog;
+pub mod corpus;
+pub mod document;
+pub mod error;
+pub mod extract;
+pub mod hit;
+pub mod index;
+pub mod language;
+pub mod matching;
+pub mod rank;
+pub mod scan;
+pub mod session;
+
+pub use corpus::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
+pub use document::{Document, Part, Role};
+pub use error::{Error, Result};
+pub use hit::{Found, Hit, Options, Sort};
+pub use language::{Node, Query, QueryError};
+pub use session::{Session, Soundness};

@@ -6,7 +6,9 @@
 //! must not show events of a refused log walks twice; [`LogFile`] pins the length, so both walks see the same bytes.
 
 mod file;
+mod mark;
 mod reader;
 
 pub use file::{Limits, LogFile, RawLines};
+pub use mark::Mark;
 pub use reader::{End, LogReader, Row, Torn};

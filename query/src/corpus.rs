@@ -1,0 +1,86 @@
+//! Where logs come from. The program implements [`Corpus`], since only it knows how a log of any generation is carried to
+//! V4; search asks for nothing else.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use dshlog_codec::read::Mark;
+use dshlog_codec::{Event, Header, Seq};
+
+/// The logs of a home.
+pub trait Corpus: Sync {
+    /// All logs there are now, by names alone: nothing is opened.
+    fn list(&self) -> Listing;
+
+    /// The header, and no more than that needs.
+    fn header(&self, candidate: &Candidate) -> dshlog_codec::Result<Header>;
+
+    /// Walk over the events as V4 has them, as far as the log is sound, from `from` on or from the beginning.
+    ///
+    /// A mark is only honoured where the log still is what it was up to there; else [`Reading::resumed`] is false, and the
+    /// walk began at the beginning.
+    fn read(
+        &self,
+        candidate: &Candidate,
+        from: Option<&Mark>,
+        see: &mut dyn FnMut(&Event<'_>) -> ControlFlow<()>,
+    ) -> Reading;
+
+    /// What has left the surface, in the order of `seq`.
+    fn replaced(&self, candidate: &Candidate) -> Vec<Replaced>;
+}
+
+/// What a look at all names gave.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// One for each session: the log that stands for it.
+    pub candidates: Vec<Candidate>,
+    /// What could not be looked at, and why: path and reason.
+    pub passed_over: Vec<(PathBuf, String)>,
+}
+
+/// A log that may hold something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The file.
+    pub path: PathBuf,
+    /// The id of the session, when the file is a store of many.
+    pub entry: Option<String>,
+    /// What tells whether it changed.
+    pub stamp: Stamp,
+}
+
+/// What a look at a file tells without opening it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Size in bytes; of an entry of a store, its revision.
+    pub len: u64,
+    /// Last change, nanoseconds since the epoch; 0 where unknown.
+    pub modified: i64,
+    /// Number of the file on its device; 0 where unknown.
+    pub inode: u64,
+}
+
+/// How a walk over a log ended.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// The header, where it could be read.
+    pub header: Option<Header>,
+    /// The walk began at the mark.
+    pub resumed: bool,
+    /// Number of leading events that are copies of the parent's, once known.
+    pub inherited: u64,
+    /// Where a later walk can go on; only of logs that are appended to and end whole.
+    pub mark: Option<Mark>,
+    /// What the walk could not pass, or the torn tail.
+    pub fault: Option<dshlog_codec::Error>,
+}
+
+/// A node that left the surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// It.
+    pub seq: Seq,
+    /// What took its place.
+    pub by: Seq,
+}

@@ -1,0 +1,63 @@
+//! What can go wrong around an index. Faults of logs are none: they are told with the log.
+
+use std::path::PathBuf;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure of the index or its catalog.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no index.
+    #[error("no index in {0}")]
+    NoIndex(PathBuf),
+    /// The folder or database belongs to somebody else.
+    #[error("{path} is no index of dshlog: {why}")]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+        /// How that is known.
+        why: String,
+    },
+    /// A newer dshlog made it.
+    #[error("{path} was made by a newer dshlog (index format {found}, this one writes {known})")]
+    Newer {
+        /// Which.
+        path: PathBuf,
+        /// Its number.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// It cannot be read any more.
+    #[error("the index in {path} is damaged: {why}")]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// What was met.
+        why: String,
+    },
+    /// Another process is writing to it.
+    #[error("another process is writing to the index in {0}")]
+    Locked(PathBuf),
+    /// A page was asked for that another query, or another state of the index, gave.
+    #[error("the cursor does not fit: {0}")]
+    Cursor(String),
+    /// The file system.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The full-text index.
+    #[error("the full-text index: {0}")]
+    Tantivy(#[from] tantivy::TantivyError),
+    /// The catalog.
+    #[error("the catalog: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+}
