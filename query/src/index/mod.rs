@@ -2,10 +2,12 @@
 //!
 //! [`Index`] reads, and never waits; [`Update`] writes, and is alone.
 
+mod schema;
 mod update;
 
 use std::path::Path;
 
+pub use schema::{Fields, SCHEMA_VERSION, builder, register};
 pub use update::{Progress, Report, Skipped, Update, Wait};
 
 use crate::error::{Error, Result};
