@@ -2,6 +2,11 @@
 //!
 //! [`Index`] reads, and never waits; [`Update`] writes, and is alone.
 
+mod collect;
+mod ending;
+mod filter;
+mod plan;
+mod reader;
 mod schema;
 mod update;
 
