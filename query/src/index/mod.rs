@@ -56,3 +56,6 @@ impl Index {
         Ok((0, 0))
     }
 }
+
+#[cfg(test)]
+mod tests;
