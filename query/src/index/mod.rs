@@ -2,10 +2,17 @@
 //!
 //! [`Index`] reads, and never waits; [`Update`] writes, and is alone.
 
+mod collect;
+mod ending;
+mod filter;
+mod plan;
+mod reader;
+mod schema;
 mod update;
 
 use std::path::Path;
 
+pub use schema::{Fields, SCHEMA_VERSION, builder, register};
 pub use update::{Progress, Report, Skipped, Update, Wait};
 
 use crate::error::{Error, Result};
@@ -49,3 +56,6 @@ impl Index {
         Ok((0, 0))
     }
 }
+
+#[cfg(test)]
+mod tests;
