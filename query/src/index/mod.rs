@@ -8,6 +8,7 @@ mod filter;
 mod plan;
 mod reader;
 mod schema;
+mod steady;
 mod update;
 
 use std::path::Path;
