@@ -9,6 +9,7 @@ mod plan;
 mod reader;
 mod schema;
 mod steady;
+mod text;
 mod update;
 
 use std::path::Path;
