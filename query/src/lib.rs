@@ -11,6 +11,7 @@ pub mod corpus;
 pub mod document;
 pub mod error;
 pub mod extract;
+pub mod highlight;
 pub mod hit;
 pub mod index;
 pub mod language;
