@@ -320,7 +320,22 @@ impl Catalog {
         Ok(select.query_row(params![row::bytes_of(path), entry], LogRow::of).optional()?)
     }
 
-    /// The sessions of logs in one project folder, and of all.
+    /// How far the log of a session is in the index.
+    pub(crate) fn soundness(&self, session: &str) -> Result<Option<crate::session::Soundness>> {
+        let mut select = self.database.prepare_cached(&LogRow::select("WHERE session = ?1 LIMIT 1"))?;
+        Ok(select.query_row([session], LogRow::of).optional()?.map(|row| row.soundness))
+    }
+
+    /// How many logs are partly in the index, and how many not at all.
+    pub(crate) fn unsound(&self) -> Result<(u64, u64)> {
+        let count = |like: &str| -> Result<u64> {
+            let select = "SELECT count(*) FROM logs WHERE soundness <> 'whole' AND soundness LIKE ?1";
+            Ok(self.database.prepare_cached(select)?.query_row([like], |row| row.get(0))?)
+        };
+        Ok((count("partial: %")?, count("unreadable: %")?))
+    }
+
+    /// How many logs and documents there are.
     pub(crate) fn count(&self) -> Result<(u64, u64)> {
         let all = "SELECT count(*), ifnull(sum(documents), 0) FROM logs";
         Ok(self.database.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?)

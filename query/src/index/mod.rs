@@ -8,6 +8,8 @@ mod filter;
 mod plan;
 mod reader;
 mod schema;
+mod steady;
+mod text;
 mod update;
 
 use std::path::Path;

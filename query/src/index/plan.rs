@@ -17,6 +17,7 @@ use super::ending::Ending;
 use super::filter::{self, Fault};
 use super::reader::Facts;
 use super::schema::Fields;
+use super::steady::Steady;
 use crate::analysis::{Needle, Slot};
 use crate::error::Result;
 use crate::language::Node;
@@ -88,7 +89,12 @@ impl Planner<'_> {
         let mut last = Vec::new();
         for node in nodes {
             match node {
-                Node::Not(not) => clauses.push((Occur::MustNot, self.node(not)?)),
+                Node::Not(not) => {
+                    let query = self.node(not)?;
+                    // A pattern looks at one text only when it is asked about it, and would look at all to stand still.
+                    let is_lazy = matches!(**not, Node::Pattern(_));
+                    clauses.push((Occur::MustNot, if is_lazy { query } else { Box::new(Steady(query)) }));
+                }
                 // What reads texts begins where the others agree.
                 Node::Pattern(_) => last.push((Occur::Must, self.node(node)?)),
                 node => clauses.push((Occur::Must, self.node(node)?)),

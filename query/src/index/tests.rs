@@ -414,7 +414,7 @@ fn query() -> impl Strategy<Value = Node> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn an_index_finds_what_a_look_at_every_document_finds(
