@@ -75,7 +75,8 @@ impl Error {
     pub fn is_curable(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         use tantivy::TantivyError::{
-            DataCorruption, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument, OpenReadError, SchemaError,
+            DataCorruption, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument, OpenReadError,
+            SchemaError,
         };
         match self {
             Error::Damaged { .. } | Error::Outdated { .. } => true,

@@ -28,7 +28,8 @@ impl Facts for Catalog {
     }
 
     fn replaced_by(&self, log: u64, seq: Seq) -> Result<Option<Seq>> {
-        let mut select = self.database.prepare_cached("SELECT by FROM replaced WHERE log = ?1 AND seq = ?2")?;
+        let mut select =
+            self.database.prepare_cached("SELECT by FROM replaced WHERE log = ?1 AND seq = ?2")?;
         Ok(select.query_row(params![log, seq.0], |row| row.get(0).map(Seq)).optional()?)
     }
 

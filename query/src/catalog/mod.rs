@@ -189,9 +189,10 @@ impl Catalog {
                 found: u32::try_from(version).unwrap_or(u32::MAX),
                 known: FORMAT,
             }),
-            (_, version) if version < i64::from(FORMAT) => {
-                Err(Error::Outdated { path: self.path.clone(), why: format!("its tables are those of version {version}") })
-            }
+            (_, version) if version < i64::from(FORMAT) => Err(Error::Outdated {
+                path: self.path.clone(),
+                why: format!("its tables are those of version {version}"),
+            }),
             _ => Ok(Found::Ours),
         }
     }
@@ -219,14 +220,15 @@ impl Catalog {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let state = self.database.query_row("SELECT generation, updated, next_log, rules FROM state", [], |row| {
-            Ok(State {
-                generation: row.get(0)?,
-                updated: row.get(1)?,
-                next_log: row.get(2)?,
-                rules: row.get(3)?,
-            })
-        });
+        let state =
+            self.database.query_row("SELECT generation, updated, next_log, rules FROM state", [], |row| {
+                Ok(State {
+                    generation: row.get(0)?,
+                    updated: row.get(1)?,
+                    next_log: row.get(2)?,
+                    rules: row.get(3)?,
+                })
+            });
         state.map_err(|error| self.damage(error))
     }
 
@@ -315,9 +317,22 @@ impl Catalog {
 
     /// The log at a place.
     pub(crate) fn row_at(&self, path: &Path, entry: Option<&str>) -> Result<Option<LogRow>> {
-        let mut select =
-            self.database.prepare_cached(&LogRow::select("WHERE path = ?1 AND ifnull(entry, '') = ifnull(?2, '')"))?;
+        let mut select = self
+            .database
+            .prepare_cached(&LogRow::select("WHERE path = ?1 AND ifnull(entry, '') = ifnull(?2, '')"))?;
         Ok(select.query_row(params![row::bytes_of(path), entry], LogRow::of).optional()?)
+    }
+
+    /// The places of all logs below a folder.
+    pub(crate) fn places_in(&self, folder: &Path) -> Result<Vec<(PathBuf, Option<String>)>> {
+        let mut first = row::bytes_of(folder);
+        first.push(std::path::MAIN_SEPARATOR as u8);
+        let mut last = first.clone();
+        last.extend([0xff; 4]);
+        let mut select =
+            self.database.prepare_cached("SELECT path, entry FROM logs WHERE path BETWEEN ?1 AND ?2")?;
+        let rows = select.query_map([first, last], |row| Ok((row::path_of(row.get(0)?), row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// How far the log of a session is in the index.
@@ -352,7 +367,8 @@ fn immutable(path: &Path) -> Result<Connection> {
         }
     }
     uri.push_str("?immutable=1");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     Ok(Connection::open_with_flags(uri, flags)?)
 }
 

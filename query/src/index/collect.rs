@@ -68,7 +68,14 @@ pub(crate) fn collect(searcher: &Searcher, plan: &Plan, options: &Options) -> Re
     };
     let weight = plan.query.weight(scoring)?;
     let wanted = options.offset.saturating_add(options.limit);
-    let mut best = Best { options, wanted, documents: 0, sessions: HashMap::new(), flat: Vec::new(), grouped: Vec::new() };
+    let mut best = Best {
+        options,
+        wanted,
+        documents: 0,
+        sessions: HashMap::new(),
+        flat: Vec::new(),
+        grouped: Vec::new(),
+    };
     for (segment, reader) in searcher.segment_readers().iter().enumerate() {
         let segment = u32::try_from(segment).unwrap_or(u32::MAX);
         best.pass(segment, reader, weight.as_ref(), plan.is_scored)?;
@@ -98,7 +105,13 @@ struct Best<'a> {
 }
 
 impl Best<'_> {
-    fn pass(&mut self, segment: u32, reader: &SegmentReader, weight: &dyn Weight, is_scored: bool) -> Result<()> {
+    fn pass(
+        &mut self,
+        segment: u32,
+        reader: &SegmentReader,
+        weight: &dyn Weight,
+        is_scored: bool,
+    ) -> Result<()> {
         let columns = Columns {
             logs: numbers(reader, column::LOG)?,
             seqs: numbers(reader, column::SEQ)?,
@@ -169,7 +182,11 @@ impl Best<'_> {
     }
 
     fn finish(mut self) -> Collected {
-        let mut best = if self.options.flat { std::mem::take(&mut self.flat) } else { std::mem::take(&mut self.grouped) };
+        let mut best = if self.options.flat {
+            std::mem::take(&mut self.flat)
+        } else {
+            std::mem::take(&mut self.grouped)
+        };
         cut(&mut best, self.wanted, self.options.sort);
         best.sort_unstable_by(|left, right| left.order(right, self.options.sort));
         Collected { best, documents: self.documents, sessions: self.sessions.len() as u64 }

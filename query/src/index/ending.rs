@@ -24,8 +24,9 @@ pub(crate) struct Ending {
 
 impl Query for Ending {
     fn weight(&self, scoring: EnableScoring<'_>) -> tantivy::Result<Box<dyn Weight>> {
-        let searcher =
-            scoring.searcher().ok_or_else(|| TantivyError::InvalidArgument("no searcher to look terms up".to_owned()))?;
+        let searcher = scoring
+            .searcher()
+            .ok_or_else(|| TantivyError::InvalidArgument("no searcher to look terms up".to_owned()))?;
         let mut found = HashMap::new();
         let mut documents = 0;
         for reader in searcher.segment_readers() {
@@ -94,7 +95,8 @@ impl Ending {
     ) -> tantivy::Result<()> {
         let inverted = reader.inverted_index(self.field)?;
         let from = self.prefix.as_bytes();
-        let mut terms = inverted.terms().range().ge(if from.is_empty() { UNMARKED } else { from }).into_stream()?;
+        let mut terms =
+            inverted.terms().range().ge(if from.is_empty() { UNMARKED } else { from }).into_stream()?;
         while terms.advance() {
             if !terms.key().starts_with(from) {
                 break;

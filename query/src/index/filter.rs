@@ -72,7 +72,8 @@ pub(crate) fn logs(fields: &Fields, logs: HashSet<u64>) -> Box<dyn Query> {
 pub(crate) fn replaced(left: HashSet<(u64, u64)>) -> Box<dyn Query> {
     let left = Arc::new(left);
     condition(move |reader| {
-        let (logs, seqs, left) = (numbers(reader, column::LOG)?, numbers(reader, column::SEQ)?, Arc::clone(&left));
+        let (logs, seqs, left) =
+            (numbers(reader, column::LOG)?, numbers(reader, column::SEQ)?, Arc::clone(&left));
         Ok(Box::new(move |doc| left.contains(&(logs.get_val(doc), seqs.get_val(doc)))))
     })
 }
@@ -99,7 +100,11 @@ fn parts(filter: &DocumentFilter) -> u64 {
 
 /// A document to ask a filter with, which looks at one member only.
 fn blank() -> crate::Document {
-    Row { log: 0, seq: 0, nth: 0, part: 0, time: 0, turn: 0, step: 0, flags: 0 }.document(String::new(), None, None)
+    Row { log: 0, seq: 0, nth: 0, part: 0, time: 0, turn: 0, step: 0, flags: 0 }.document(
+        String::new(),
+        None,
+        None,
+    )
 }
 
 fn by_flag(flag: u64) -> Box<dyn Query> {
@@ -147,7 +152,9 @@ fn admitted(names: &StrColumn, filter: &DocumentFilter) -> tantivy::Result<HashS
 /// Asked for each document of a segment.
 type Asked = Box<dyn Fn(DocId) -> bool + Send + Sync>;
 
-fn condition(make: impl Fn(&SegmentReader) -> tantivy::Result<Asked> + Send + Sync + 'static) -> Box<dyn Query> {
+fn condition(
+    make: impl Fn(&SegmentReader) -> tantivy::Result<Asked> + Send + Sync + 'static,
+) -> Box<dyn Query> {
     Box::new(ConstScoreQuery::new(Box::new(DocPredicateQuery::from(Condition(Box::new(make)))), 0.0))
 }
 
@@ -163,7 +170,10 @@ impl fmt::Debug for Condition {
 impl DocPredicate for Condition {
     type SegmentDocPredicate = Columns;
 
-    fn doc_predicate(&self, reader: &SegmentReader) -> tantivy::Result<ConstOrVariableSegmentPredicate<Columns>> {
+    fn doc_predicate(
+        &self,
+        reader: &SegmentReader,
+    ) -> tantivy::Result<ConstOrVariableSegmentPredicate<Columns>> {
         Ok(of_each(reader, Columns((self.0)(reader)?)))
     }
 }
@@ -191,9 +201,17 @@ struct Texts {
 impl DocPredicate for Texts {
     type SegmentDocPredicate = Read;
 
-    fn doc_predicate(&self, reader: &SegmentReader) -> tantivy::Result<ConstOrVariableSegmentPredicate<Read>> {
+    fn doc_predicate(
+        &self,
+        reader: &SegmentReader,
+    ) -> tantivy::Result<ConstOrVariableSegmentPredicate<Read>> {
         let store = reader.get_store_reader(2)?;
-        let read = Read { fields: self.fields, store, pattern: self.pattern.clone(), fault: Arc::clone(&self.fault) };
+        let read = Read {
+            fields: self.fields,
+            store,
+            pattern: self.pattern.clone(),
+            fault: Arc::clone(&self.fault),
+        };
         Ok(of_each(reader, read))
     }
 }
@@ -221,7 +239,10 @@ impl SegmentDocPredicate for Read {
     }
 }
 
-fn of_each<P: SegmentDocPredicate>(reader: &SegmentReader, predicate: P) -> ConstOrVariableSegmentPredicate<P> {
+fn of_each<P: SegmentDocPredicate>(
+    reader: &SegmentReader,
+    predicate: P,
+) -> ConstOrVariableSegmentPredicate<P> {
     let necessary_condition = Box::new(AllScorer::new(reader.max_doc()));
     ConstOrVariableSegmentPredicate::Variable { predicate, necessary_condition }
 }

@@ -25,7 +25,11 @@ const OURS: [&str; 7] =
 
 /// The rules that an index depends on: another number of any of them makes it anew.
 pub(crate) fn rules() -> String {
-    format!("schema {SCHEMA_VERSION}, analysis {}, documents {}", crate::analysis::VERSION, crate::extract::VERSION)
+    format!(
+        "schema {SCHEMA_VERSION}, analysis {}, documents {}",
+        crate::analysis::VERSION,
+        crate::extract::VERSION
+    )
 }
 
 /// A folder that holds an index, or is to.
@@ -110,7 +114,9 @@ impl Folder {
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(fail)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) if wait == Wait::No => return Err(Error::Locked(self.path.clone())),
+            Err(TryLockError::WouldBlock) if wait == Wait::No => {
+                return Err(Error::Locked(self.path.clone()));
+            }
             Err(TryLockError::WouldBlock) => file.lock().map_err(fail)?,
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
@@ -123,7 +129,9 @@ impl Folder {
             let path = self.path.join(name);
             let gone = if name == TEXT { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             match gone {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io("delete", &path, e)),
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io("delete", &path, e));
+                }
                 _ => {}
             }
         }

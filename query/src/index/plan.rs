@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tantivy::Term;
 use tantivy::query::{
-    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery, Occur, PhraseQuery, Query,
-    TermQuery,
+    AllQuery, BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, EmptyQuery, Occur, PhraseQuery,
+    Query, TermQuery,
 };
 use tantivy::schema::IndexRecordOption;
 
@@ -74,7 +74,8 @@ impl Planner<'_> {
                     Some(sessions) => sessions,
                     none => none.insert(self.facts.sessions()?),
                 };
-                let admitted = sessions.iter().filter(|(_, session)| filter.admits(session)).map(|(log, _)| *log);
+                let admitted =
+                    sessions.iter().filter(|(_, session)| filter.admits(session)).map(|(log, _)| *log);
                 filter::logs(&self.fields, admitted.collect())
             }
             Node::Replaced => {
@@ -132,13 +133,16 @@ impl Planner<'_> {
             [] => Box::new(EmptyQuery),
             [Slot::Any(terms)] => match terms.as_slice() {
                 [term] => self.term(term),
-                terms => Box::new(DisjunctionMaxQuery::new(terms.iter().map(|term| self.term(term)).collect())),
+                terms => {
+                    Box::new(DisjunctionMaxQuery::new(terms.iter().map(|term| self.term(term)).collect()))
+                }
             },
             [head @ .., Slot::Prefix(prefix)] => {
                 Box::new(Ending { field: self.fields.text, head: firsts(head), prefix: prefix.clone() })
             }
             slots => {
-                let terms = firsts(slots).iter().map(|term| Term::from_field_text(self.fields.text, term)).collect();
+                let terms =
+                    firsts(slots).iter().map(|term| Term::from_field_text(self.fields.text, term)).collect();
                 Box::new(PhraseQuery::new(terms))
             }
         }

@@ -40,7 +40,8 @@ pub(crate) fn search(
 ) -> Result<Found> {
     let plan = Plan::new(&query.root, fields, facts)?;
     let Collected { best, documents, sessions } = collect(searcher, &plan, options)?;
-    let mut shower = Shower { searcher, fields, facts, matcher: Matcher::new(query), sessions: HashMap::new() };
+    let mut shower =
+        Shower { searcher, fields, facts, matcher: Matcher::new(query), sessions: HashMap::new() };
     let best = shower.settle(best, options)?;
     let mut hits = Vec::new();
     for found in best.into_iter().skip(options.offset).take(options.limit) {

@@ -5,8 +5,8 @@
 
 use dshlog_codec::{Millis, Seq};
 use tantivy::schema::{
-    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TantivyDocument, TextFieldIndexing, TextOptions,
-    Value,
+    FAST, Field, INDEXED, IndexRecordOption, NumericOptions, Schema, TantivyDocument, TextFieldIndexing,
+    TextOptions, Value,
 };
 use tantivy::store::{Compressor, ZstdCompressor};
 use tantivy::tokenizer::{TextAnalyzer, Token, TokenStream, Tokenizer};
@@ -138,8 +138,11 @@ fn flags(document: &Document) -> u64 {
 pub fn builder() -> IndexBuilder {
     let (schema, _) = Fields::new();
     let compressor = Compressor::Zstd(ZstdCompressor { compression_level: Some(LEVEL) });
-    let settings =
-        IndexSettings { docstore_compression: compressor, docstore_blocksize: BLOCK, ..IndexSettings::default() };
+    let settings = IndexSettings {
+        docstore_compression: compressor,
+        docstore_blocksize: BLOCK,
+        ..IndexSettings::default()
+    };
     tantivy::Index::builder().schema(schema).settings(settings)
 }
 

@@ -105,7 +105,8 @@ impl Shelf {
     fn all(&self, root: Node) -> BTreeSet<(String, u64, u32)> {
         let found = self.ask(root, &Options { flat: true, limit: 10_000, ..options() });
         assert_eq!(found.documents, found.hits.len() as u64);
-        let places = found.hits.iter().map(|hit| (hit.session.id.clone(), hit.document.seq.0, hit.document.nth));
+        let places =
+            found.hits.iter().map(|hit| (hit.session.id.clone(), hit.document.seq.0, hit.document.nth));
         let places: BTreeSet<_> = places.collect();
         assert_eq!(places.len(), found.hits.len(), "a hit came twice");
         let sessions: BTreeSet<_> = places.iter().map(|(id, ..)| id).collect();
@@ -235,7 +236,12 @@ fn better_stands_before_worse() {
     let at = |part, days: i64, text: &str| (part, NOW - days * DAY, text.to_owned());
     let rows = [
         ("a title before a prompt", word("login"), at(Part::Title, 0, "login"), at(Part::Prompt, 0, "login")),
-        ("a prompt before a result", word("login"), at(Part::Prompt, 0, "login"), at(Part::Result, 0, "login")),
+        (
+            "a prompt before a result",
+            word("login"),
+            at(Part::Prompt, 0, "login"),
+            at(Part::Result, 0, "login"),
+        ),
         ("new before old", word("login"), at(Part::Answer, 1, "login"), at(Part::Answer, 200, "login")),
         (
             "a human word of last year before the noise of today",
@@ -255,7 +261,12 @@ fn better_stands_before_worse() {
             at(Part::Answer, 0, "rare thing"),
             at(Part::Answer, 0, "common thing"),
         ),
-        ("a word before two that meet", word("大学"), at(Part::Answer, 0, "北京大学"), at(Part::Answer, 0, "长大学会")),
+        (
+            "a word before two that meet",
+            word("大学"),
+            at(Part::Answer, 0, "北京大学"),
+            at(Part::Answer, 0, "长大学会"),
+        ),
     ];
     for (why, root, better, worse) in rows {
         for swapped in [false, true] {
@@ -288,7 +299,8 @@ fn the_best_of_a_session_stands_for_it() {
     shelf.commit();
     let found = shelf.ask(word("login"), &options());
     assert_eq!((found.documents, found.sessions), (6, 2));
-    let rows: Vec<_> = found.hits.iter().map(|hit| (hit.session.id.as_str(), hit.document.seq.0, hit.count)).collect();
+    let rows: Vec<_> =
+        found.hits.iter().map(|hit| (hit.session.id.as_str(), hit.document.seq.0, hit.count)).collect();
     assert_eq!(rows, [("s01", 5, 5), ("s02", 9, 1)]);
 
     let by_time = shelf.ask(word("login"), &Options { sort: Sort::Time, ..options() });
@@ -311,8 +323,10 @@ fn equal_hits_stand_by_session_and_seq() {
         let hits = offsets.flat_map(|found| found.hits);
         hits.map(|hit| (hit.session.id, hit.document.seq.0)).collect::<Vec<_>>()
     };
-    let whole: Vec<_> =
-        ["s01", "s02", "s05", "s09"].iter().flat_map(|id| (1..=3).map(|seq| ((*id).to_owned(), seq))).collect();
+    let whole: Vec<_> = ["s01", "s02", "s05", "s09"]
+        .iter()
+        .flat_map(|id| (1..=3).map(|seq| ((*id).to_owned(), seq)))
+        .collect();
     for limit in 1..=13 {
         assert_eq!(pages(true, limit), whole, "pages of {limit}");
         let firsts: Vec<_> = whole.iter().filter(|(_, seq)| *seq == 1).cloned().collect();
@@ -352,11 +366,17 @@ fn copies_and_what_left_the_surface_are_told() {
     shelf.add(1, document(6, Part::Prompt, NOW - 1, "login"));
     shelf.commit();
     let child = |parent: &str, child: &str, inherited| (parent.to_owned(), child.to_owned(), inherited);
-    shelf.facts.children =
-        vec![child("s01", "b", 5), child("s01", "a", 7), child("b", "c", 9), child("c", "b", 9), child("a", "d", 2)];
+    shelf.facts.children = vec![
+        child("s01", "b", 5),
+        child("s01", "a", 7),
+        child("b", "c", 9),
+        child("c", "b", 9),
+        child("a", "d", 2),
+    ];
     shelf.facts.left = vec![(1, Seq(6), Seq(8))];
     let found = shelf.ask(word("login"), &Options { flat: true, ..options() });
-    let told: Vec<_> = found.hits.iter().map(|hit| (hit.document.seq.0, hit.copies.join(" "), hit.replaced_by)).collect();
+    let told: Vec<_> =
+        found.hits.iter().map(|hit| (hit.document.seq.0, hit.copies.join(" "), hit.replaced_by)).collect();
     assert_eq!(told, [(4, "a b c".to_owned(), None), (6, "a".to_owned(), Some(Seq(8)))]);
     let root = Node::All(vec![word("login"), Node::Not(Box::new(Node::Replaced))]);
     assert_eq!(shelf.all(root.clone()), shelf.look(&root));
@@ -381,12 +401,44 @@ fn a_query_without_needles_finds_the_latest() {
 /// Texts of few words, so that they meet.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
-        "login", "Log", "logs", "logging", "run", "Running", "runs", "a", "b", "readFile", "read_file", "read", "file",
-        "/src/read.rs", "登录", "登", "录错误", "错误", "误", "修复login", "大学", "北京大学", "エラー", "ログイン", "오류", "🙂",
-        "0x7fff", "E0308", "-", "\n", "", "naïve", "Straße", "readfile",
+        "login",
+        "Log",
+        "logs",
+        "logging",
+        "run",
+        "Running",
+        "runs",
+        "a",
+        "b",
+        "readFile",
+        "read_file",
+        "read",
+        "file",
+        "/src/read.rs",
+        "登录",
+        "登",
+        "录错误",
+        "错误",
+        "误",
+        "修复login",
+        "大学",
+        "北京大学",
+        "エラー",
+        "ログイン",
+        "오류",
+        "🙂",
+        "0x7fff",
+        "E0308",
+        "-",
+        "\n",
+        "",
+        "naïve",
+        "Straße",
+        "readfile",
     ]);
-    prop::collection::vec((piece, any::<bool>()), 1..12)
-        .prop_map(|pieces| pieces.into_iter().map(|(piece, gap)| piece.to_owned() + if gap { " " } else { "" }).collect())
+    prop::collection::vec((piece, any::<bool>()), 1..12).prop_map(|pieces| {
+        pieces.into_iter().map(|(piece, gap)| piece.to_owned() + if gap { " " } else { "" }).collect()
+    })
 }
 
 fn query() -> impl Strategy<Value = Node> {

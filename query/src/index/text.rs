@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use tantivy::directory::error::{DeleteError, LockError, OpenDirectoryError, OpenReadError, OpenWriteError};
 use tantivy::directory::{
-    Directory, DirectoryLock, FileHandle, FileSlice, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
+    Directory, DirectoryLock, FileHandle, FileSlice, Lock, MmapDirectory, WatchCallback, WatchHandle,
+    WritePtr,
 };
 use tantivy::{IndexReader, ReloadPolicy, Searcher, TantivyError};
 

@@ -129,6 +129,7 @@ impl Update {
     }
 
     fn look_at_all(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
+        self.catalog.check()?;
         let broken = self.text.validate_checksum()?;
         if let Some(file) = broken.iter().next() {
             let why = format!("{} is not what was written", file.display());
@@ -155,6 +156,11 @@ impl Update {
         }
         report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(report)
+    }
+
+    /// The places of the logs below a folder, as the index knows them.
+    pub(super) fn places_in(&self, folder: &Path) -> Result<Vec<Place>> {
+        self.catalog.places_in(folder)
     }
 
     /// Read those of `candidates` that changed, and forget those of `gone`.
@@ -347,8 +353,14 @@ fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<crate::catalog::
     }
     let header = corpus.header(&candidate).ok();
     let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
-    let seed = header.as_ref().filter(|header| header.is_seeded).and_then(|header| header.parent_session.as_ref());
-    Known { session: header.as_ref().map(|header| text(&header.id)), seed: seed.map(text), row: None, candidate }
+    let seed =
+        header.as_ref().filter(|header| header.is_seeded).and_then(|header| header.parent_session.as_ref());
+    Known {
+        session: header.as_ref().map(|header| text(&header.id)),
+        seed: seed.map(text),
+        row: None,
+        candidate,
+    }
 }
 
 /// Work in pieces of about [`BATCH`] bytes.
