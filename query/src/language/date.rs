@@ -22,7 +22,7 @@ impl Named {
         if let Some(end) = self.end {
             return self.start..end;
         }
-        let day = Timestamp::from_millisecond(self.start).map(|time| time.to_zoned(zone.clone()).date());
+        let day = Timestamp::from_millisecond(self.start).map(|time| time.to_zoned_datetime(zone.clone()).date());
         day.ok().and_then(|day| days(day, day.tomorrow().ok()?, zone)).map_or(self.start..self.start, |named| {
             named.start..named.end.unwrap_or(named.start)
         })
@@ -59,7 +59,7 @@ const FORMS: &str = "`2026-11-30`, `2026-11`, `2026-11-30T12:00`, `today`, `yest
 /// Understand a date; the error is a hint.
 pub(super) fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Named, String> {
     let plain = text.trim().to_lowercase().replace([' ', '_'], "-");
-    let today = now.to_zoned(zone.clone()).date();
+    let today = now.to_zoned_datetime(zone.clone()).date();
     if let Some(named) =
         word(&plain, now, today, zone).or_else(|| ago(&plain, now, zone)).or_else(|| written(text.trim(), zone))
     {
@@ -114,7 +114,7 @@ fn ago(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Named> {
         "y" => 1.year(),
         _ => return None,
     };
-    let back = now.to_zoned(zone.clone()).checked_sub(span.checked_mul(count).ok()?).ok()?;
+    let back = now.to_zoned_datetime(zone.clone()).checked_sub(span.checked_mul(count).ok()?).ok()?;
     moment(back.timestamp())
 }
 
@@ -144,11 +144,11 @@ fn written(text: &str, zone: &TimeZone) -> Option<Named> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return moment(time);
     }
-    let local = text.parse::<DateTime>().ok()?.to_zoned(zone.clone()).ok()?;
+    let local = text.parse::<DateTime>().ok()?.to_zoned_datetime(zone.clone()).ok()?;
     moment(local.timestamp())
 }
 
 fn days(from: Date, to: Date, zone: &TimeZone) -> Option<Named> {
-    let begin = |day: Date| day.to_zoned(zone.clone()).map(|day| day.timestamp().as_millisecond()).ok();
+    let begin = |day: Date| day.to_zoned_datetime(zone.clone()).map(|day| day.timestamp().as_millisecond()).ok();
     Some(Named { start: begin(from)?, end: Some(begin(to)?) })
 }

@@ -28,7 +28,7 @@ fn group(f: &mut fmt::Formatter<'_>, nodes: &[Node], between: &str) -> fmt::Resu
         if number > 0 {
             f.write_str(between)?;
         }
-        node.fmt(f)?;
+        write!(f, "{node}")?;
     }
     f.write_str(")")
 }
