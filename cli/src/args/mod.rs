@@ -10,6 +10,7 @@ mod man;
 mod migrate;
 mod read;
 mod request;
+mod search;
 mod stats;
 mod verify;
 
@@ -27,6 +28,7 @@ pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
 pub(crate) use request::{Request, ToolUpdate, YesNo};
+pub(crate) use search::{Search, Sort};
 pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
@@ -146,6 +148,7 @@ pub(crate) enum When {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ls(Ls),
+    Search(Search),
     Read(Read),
     Request(Request),
     Diff(Diff),
