@@ -5,6 +5,7 @@ mod diff;
 mod doctor;
 mod export;
 mod fork;
+mod index;
 mod ls;
 mod man;
 mod migrate;
@@ -23,6 +24,7 @@ use crate::exit::{Failure, Outcome};
 pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
+        Command::Index(args) => index::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),
         Command::Diff(args) => diff::run(ctx, &args),
