@@ -101,6 +101,12 @@ impl Ctx {
         Home::resolve(asked, Surroundings { var: &|name| std::env::var_os(name), cwd: &self.cwd })
     }
 
+    /// The folder for what can be made anew: `$XDG_CACHE_HOME`, else where this system keeps such things.
+    pub(crate) fn cache(&self) -> Option<PathBuf> {
+        use etcetera::BaseStrategy as _;
+        etcetera::choose_base_strategy().ok().map(|strategy| strategy.cache_dir())
+    }
+
     /// True when a switch names the home or the root.
     pub(crate) fn names_place(&self) -> bool {
         self.home.is_some() || self.root.is_some()

@@ -3,11 +3,13 @@
 mod args;
 mod attachments;
 mod cmd;
+mod corpus;
 mod ctx;
 mod doctor;
 mod exit;
 mod export;
 mod hint;
+mod index;
 mod pager;
 mod pool;
 mod render;

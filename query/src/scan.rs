@@ -46,16 +46,16 @@ pub fn scan(
     for log in &logs {
         match &log.session.soundness {
             Soundness::Whole => {}
-            Soundness::Partial(reason) | Soundness::Unreadable(reason) => partial(&log.candidate.path, reason),
+            Soundness::Partial(reason) | Soundness::Unreadable(reason) => {
+                partial(&log.candidate.path, reason)
+            }
         }
     }
     leave_out_copies(&mut logs);
     let statistics = Statistics::of(&logs);
     let mut places = matches(&logs, &statistics, options.now);
     let documents = places.len() as u64;
-    let order = |left: &Weighed, right: &Weighed| {
-        left.place(&logs).order(&right.place(&logs), options.sort)
-    };
+    let order = |left: &Weighed, right: &Weighed| left.place(&logs).order(&right.place(&logs), options.sort);
     let counts = count(&places);
     if !options.flat {
         keep_best(&mut places, &logs, options.sort);
@@ -116,7 +116,12 @@ struct Match {
     counts: Counts,
 }
 
-fn read_all<'a>(corpus: &dyn Corpus, query: &Query, candidates: &'a [Candidate], jobs: usize) -> Vec<Log<'a>> {
+fn read_all<'a>(
+    corpus: &dyn Corpus,
+    query: &Query,
+    candidates: &'a [Candidate],
+    jobs: usize,
+) -> Vec<Log<'a>> {
     let next = AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<Log<'a>>>> = candidates.iter().map(|_| Mutex::new(None)).collect();
     let run = || {
@@ -190,8 +195,11 @@ impl Reader<'_> {
                 tally.add(&counts);
                 let is_replaced = replaced.contains(&document.seq.0);
                 let when_whole = matcher.matches(&document, &whole, is_replaced);
-                let when_broken =
-                    if needs.soundness { matcher.matches(&document, &broken, is_replaced) } else { when_whole };
+                let when_broken = if needs.soundness {
+                    matcher.matches(&document, &broken, is_replaced)
+                } else {
+                    when_whole
+                };
                 if when_whole || when_broken {
                     matches.push(Match {
                         seq: document.seq.0,
@@ -320,7 +328,10 @@ impl Statistics {
         }
         let of = counts.needles.iter().map(|count| (*count, 1.0));
         let better = counts.better.iter().map(|count| (*count, BETTER));
-        of.chain(better).zip(&self.with).map(|((count, weight), with)| weight * self.term(count, *with, counts.length)).sum()
+        of.chain(better)
+            .zip(&self.with)
+            .map(|((count, weight), with)| weight * self.term(count, *with, counts.length))
+            .sum()
     }
 
     fn term(&self, count: u32, with: f32, length: u32) -> f32 {
@@ -356,9 +367,8 @@ fn matches(logs: &[Log<'_>], statistics: &Statistics, now: i64) -> Vec<Weighed> 
     let mut found = Vec::new();
     for (at, log) in logs.iter().enumerate() {
         let is_broken = usize::from(log.session.soundness != Soundness::Whole);
-        let counted = |of: &&Match| {
-            of.when.get(is_broken) == Some(&true) && !(log.leaves_out && of.is_inherited)
-        };
+        let counted =
+            |of: &&Match| of.when.get(is_broken) == Some(&true) && !(log.leaves_out && of.is_inherited);
         found.extend(log.matches.iter().filter(counted).map(|of| Weighed {
             log: at,
             seq: of.seq,

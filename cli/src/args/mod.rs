@@ -5,6 +5,7 @@ mod diff;
 mod doctor;
 mod export;
 mod fork;
+mod index;
 mod ls;
 mod man;
 mod migrate;
@@ -23,6 +24,7 @@ pub(crate) use diff::{Diff, What};
 pub(crate) use doctor::Doctor;
 pub(crate) use export::Export;
 pub(crate) use fork::{Fork, ForkAt};
+pub(crate) use index::Index;
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
@@ -149,6 +151,7 @@ pub(crate) enum When {
 pub(crate) enum Command {
     Ls(Ls),
     Search(Search),
+    Index(Index),
     Read(Read),
     Request(Request),
     Diff(Diff),

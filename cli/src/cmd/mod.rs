@@ -5,6 +5,7 @@ mod diff;
 mod doctor;
 mod export;
 mod fork;
+mod index;
 mod ls;
 mod man;
 mod migrate;
@@ -25,6 +26,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
         Command::Search(args) => search::run(ctx, &args),
+        Command::Index(args) => index::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),
         Command::Diff(args) => diff::run(ctx, &args),

@@ -4,6 +4,7 @@ pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod fork;
+pub(crate) mod index;
 pub(crate) mod json;
 pub(crate) mod ls;
 pub(crate) mod migrate;

@@ -122,6 +122,13 @@ impl Drop for Piece<'_> {
     }
 }
 
+/// A bar for an amount of bytes that is read by others.
+pub(crate) fn bytes_bar(bytes: u64, what: &str) -> ProgressBar {
+    let bar = bar(bytes, "{bar:30} {done} of {all} · {eta} left · reading {msg}");
+    bar.set_message(what.to_owned());
+    bar
+}
+
 fn bar(total: u64, line: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template(line) {

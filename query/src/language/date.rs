@@ -22,10 +22,11 @@ impl Named {
         if let Some(end) = self.end {
             return self.start..end;
         }
-        let day = Timestamp::from_millisecond(self.start).map(|time| time.to_zoned_datetime(zone.clone()).date());
-        day.ok().and_then(|day| days(day, day.tomorrow().ok()?, zone)).map_or(self.start..self.start, |named| {
-            named.start..named.end.unwrap_or(named.start)
-        })
+        let day =
+            Timestamp::from_millisecond(self.start).map(|time| time.to_zoned_datetime(zone.clone()).date());
+        day.ok()
+            .and_then(|day| days(day, day.tomorrow().ok()?, zone))
+            .map_or(self.start..self.start, |named| named.start..named.end.unwrap_or(named.start))
     }
 }
 
@@ -60,8 +61,9 @@ const FORMS: &str = "`2026-11-30`, `2026-11`, `2026-11-30T12:00`, `today`, `yest
 pub(super) fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Named, String> {
     let plain = text.trim().to_lowercase().replace([' ', '_'], "-");
     let today = now.to_zoned_datetime(zone.clone()).date();
-    if let Some(named) =
-        word(&plain, now, today, zone).or_else(|| ago(&plain, now, zone)).or_else(|| written(text.trim(), zone))
+    if let Some(named) = word(&plain, now, today, zone)
+        .or_else(|| ago(&plain, now, zone))
+        .or_else(|| written(text.trim(), zone))
     {
         return Ok(named);
     }
@@ -125,7 +127,8 @@ fn moment(time: Timestamp) -> Option<Named> {
 /// A year, a month, a day, a time of a day here, a moment with its zone.
 fn written(text: &str, zone: &TimeZone) -> Option<Named> {
     let digits = |text: &str, count: usize| {
-        (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse::<i16>().ok())?
+        (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit()))
+            .then(|| text.parse::<i16>().ok())?
     };
     if let Some(year) = digits(text, 4) {
         let first = Date::new(year, 1, 1).ok()?;
@@ -149,6 +152,7 @@ fn written(text: &str, zone: &TimeZone) -> Option<Named> {
 }
 
 fn days(from: Date, to: Date, zone: &TimeZone) -> Option<Named> {
-    let begin = |day: Date| day.to_zoned_datetime(zone.clone()).map(|day| day.timestamp().as_millisecond()).ok();
+    let begin =
+        |day: Date| day.to_zoned_datetime(zone.clone()).map(|day| day.timestamp().as_millisecond()).ok();
     Some(Named { start: begin(from)?, end: Some(begin(to)?) })
 }

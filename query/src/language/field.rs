@@ -121,9 +121,13 @@ pub(super) fn node(field: Field, value: &Value, now: Timestamp, zone: &TimeZone)
         },
         Field::Role => one_of(field, value, &Role::ALL.map(|role| (role.name(), role)))
             .map(|role| Node::Document(DocumentFilter::Role(role))),
-        Field::In => one_of(field, value, &places()).map(|parts| Node::Document(DocumentFilter::Parts(parts))),
-        Field::Has => one_of(field, value, &[("image", DocumentFilter::Image), ("file", DocumentFilter::File)])
-            .map(Node::Document),
+        Field::In => {
+            one_of(field, value, &places()).map(|parts| Node::Document(DocumentFilter::Parts(parts)))
+        }
+        Field::Has => {
+            one_of(field, value, &[("image", DocumentFilter::Image), ("file", DocumentFilter::File)])
+                .map(Node::Document)
+        }
         Field::Is => one_of(
             field,
             value,
@@ -137,8 +141,9 @@ pub(super) fn node(field: Field, value: &Value, now: Timestamp, zone: &TimeZone)
             ],
         ),
         Field::After | Field::Before | Field::On => {
-            let named = date::parse(text, now, zone)
-                .map_err(|hint| QueryError::new(format!("`{text}` is no date"), value.at.clone()).hint(hint))?;
+            let named = date::parse(text, now, zone).map_err(|hint| {
+                QueryError::new(format!("`{text}` is no date"), value.at.clone()).hint(hint)
+            })?;
             document(DocumentFilter::Time(match field {
                 Field::After => named.start..i64::MAX,
                 Field::Before => i64::MIN..named.start,

@@ -57,7 +57,11 @@ fn lies_in(project: &str, wanted: &str) -> bool {
         rest.len() >= folders.len() && folders.iter().zip(rest).all(|(wanted, folder)| fits(wanted, folder))
     };
     let is_whole = wanted.starts_with(['/', '\\']) || wanted.get(1..2) == Some(":");
-    if is_whole { at(&project) } else { (0..project.len()).any(|from| at(project.get(from..).unwrap_or_default())) }
+    if is_whole {
+        at(&project)
+    } else {
+        (0..project.len()).any(|from| at(project.get(from..).unwrap_or_default()))
+    }
 }
 
 /// True when a name fits a pattern, in which `*` stands for anything; case is ignored.

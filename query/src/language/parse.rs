@@ -34,7 +34,8 @@ pub(super) fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Query
         return Err(QueryError::new("the query is empty", whole)
             .hint("say what to look for: words, `\"a phrase\"`, or a field such as `after:yesterday`"));
     }
-    let mut parser = Parser { tokens: lex(text)?.into_iter().peekable(), end: text.len(), leaves: 0, now, zone };
+    let mut parser =
+        Parser { tokens: lex(text)?.into_iter().peekable(), end: text.len(), leaves: 0, now, zone };
     let Part { node, at } = parser.any(0)?;
     if let Some((_, at)) = parser.tokens.next() {
         return Err(QueryError::new("there is no `(` for this `)`", at)
@@ -215,9 +216,9 @@ fn pattern(text: &str, at: &Range<usize>) -> Result<regex::Regex, QueryError> {
         .nest_limit(50)
         .build();
     match built {
-        Ok(pattern) if pattern.is_match("") => {
-            Err(fail("this pattern matches a text without anything in it, so it would find everything".to_owned()))
-        }
+        Ok(pattern) if pattern.is_match("") => Err(fail(
+            "this pattern matches a text without anything in it, so it would find everything".to_owned(),
+        )),
         Ok(pattern) => Ok(pattern),
         Err(regex::Error::CompiledTooBig(_)) => {
             Err(fail("this pattern is too big".to_owned()).hint("smaller counts in `{ }` make it smaller"))

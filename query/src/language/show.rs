@@ -65,7 +65,8 @@ impl fmt::Display for DocumentFilter {
             DocumentFilter::Model(name) => write!(f, "model:{name}"),
             DocumentFilter::Time(range) => {
                 let moment = |time: i64| {
-                    Timestamp::from_millisecond(time).map_or_else(|_| time.to_string(), |time| time.to_string())
+                    Timestamp::from_millisecond(time)
+                        .map_or_else(|_| time.to_string(), |time| time.to_string())
                 };
                 match (range.start, range.end) {
                     (start, i64::MAX) => write!(f, "after:{}", moment(start)),

@@ -1,0 +1,32 @@
+//! `dshlog index`.
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+
+/// Bring the index that `search` uses up to date, once or for as long as it runs
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Forms: text, json; with --watch, jsonl too.\n\nExamples:\n  dshlog index\n  dshlog index --watch\n  \
+                  dshlog index --status --format json"
+)]
+pub(crate) struct Index {
+    /// Folder of the index [default: one for each home in `$XDG_CACHE_HOME/dshlog`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) index: Option<PathBuf>,
+    /// Forget the index and make it anew
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Follow the home: what is written is found within two seconds
+    #[arg(long, conflicts_with = "rebuild")]
+    pub(crate) watch: bool,
+    /// Leave when another process is writing to the index [default: wait]
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Say what the index holds, and change nothing
+    #[arg(long, conflicts_with_all = ["rebuild", "watch", "no_wait", "jobs"])]
+    pub(crate) status: bool,
+    /// Work on this many logs at once [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+}

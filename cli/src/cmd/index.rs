@@ -1,0 +1,122 @@
+//! `dshlog index`.
+
+use std::path::Path;
+
+use dshlog_query::Soundness;
+use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, Watch, watch};
+
+use crate::args::{Format, Index};
+use crate::corpus::HomeCorpus;
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome, shown};
+use crate::index::{Bar, failure, folder};
+use crate::pool;
+use crate::render::index::{Told, json, text};
+
+/// Bring an index up to date, or say what it holds.
+pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
+    let format = ctx.format(&[Format::Text, Format::Json, Format::Jsonl])?;
+    let folder = folder(ctx, args.index.as_deref())?;
+    if args.status {
+        return status(ctx, &folder, format);
+    }
+    let root = ctx.home()?.root;
+    if !root.is_dir() {
+        return Err(Failure::not_found(format!("there is no folder {}", shown(&root)))
+            .hint("`--home` or `--root` names another place"));
+    }
+    let corpus = HomeCorpus::new(root.clone());
+    let jobs = pool::size(args.jobs, usize::MAX);
+    let wait = if args.no_wait { Wait::No } else { Wait::UntilFree };
+    let bar = Bar::new(ctx);
+    if args.watch {
+        return follow(ctx, &folder, &corpus, &Watch { root: &root, jobs }, format);
+    }
+    let update = || -> dshlog_query::Result<Report> {
+        let mut update = Update::open(&folder, wait, &bar)?;
+        if args.rebuild {
+            update.clear()?;
+        }
+        update.run(&corpus, jobs, &bar)
+    };
+    let report = update();
+    for told in bar.end() {
+        ctx.note(told);
+    }
+    let report = report.map_err(failure)?;
+    show(ctx, &folder, Some(&report), report.skipped.clone(), format)?;
+    Ok(Outcome::Clean)
+}
+
+/// What an index holds.
+fn status(ctx: &mut Ctx, folder: &Path, format: Format) -> Result<Outcome, Failure> {
+    let index = Opened::open(folder).map_err(failure)?;
+    let sessions = index.sessions().map_err(failure)?;
+    let skipped = sessions.into_iter().filter_map(|session| {
+        let (is_partial, reason) = match session.soundness {
+            Soundness::Whole => return None,
+            Soundness::Partial(reason) => (true, reason),
+            Soundness::Unreadable(reason) => (false, reason),
+        };
+        let id = Some(session.id).filter(|id| !id.is_empty());
+        Some(Skipped { path: session.path, session: id, is_partial, reason })
+    });
+    show(ctx, folder, None, skipped.collect(), format)?;
+    Ok(Outcome::Clean)
+}
+
+fn show(
+    ctx: &mut Ctx,
+    folder: &Path,
+    report: Option<&Report>,
+    skipped: Vec<Skipped>,
+    format: Format,
+) -> Result<(), Failure> {
+    let index = Opened::open(folder).map_err(failure)?;
+    let size = index.size().map_err(failure)?;
+    let told = Told {
+        folder,
+        report,
+        generation: index.generation(),
+        updated: index.updated(),
+        size,
+        skipped: &skipped,
+        is_verbose: ctx.is_verbose(),
+    };
+    match format {
+        Format::Text => {
+            let zone = ctx.zone().clone();
+            text(&told, &zone, ctx.out())?;
+        }
+        _ => json(&told, ctx.out())?,
+    }
+    Ok(())
+}
+
+/// Follow the home until the process is ended.
+fn follow(
+    ctx: &mut Ctx,
+    folder: &Path,
+    corpus: &HomeCorpus,
+    how: &Watch<'_>,
+    format: Format,
+) -> Result<Outcome, Failure> {
+    let bar = Bar::new(ctx);
+    let mut trouble = None;
+    let ended = watch(folder, corpus, how, &bar, &mut |report| {
+        for told in bar.end() {
+            ctx.note(told);
+        }
+        let shown = show(ctx, folder, Some(report), report.skipped.clone(), format)
+            .and_then(|()| ctx.out().flush().map_err(Failure::from));
+        trouble = shown.err();
+        trouble.is_none()
+    });
+    for told in bar.end() {
+        ctx.note(told);
+    }
+    match trouble {
+        Some(failure) => Err(failure),
+        None => ended.map(|()| Outcome::Clean).map_err(failure),
+    }
+}

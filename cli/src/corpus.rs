@@ -1,0 +1,204 @@
+//! The logs of one root, as search and data sets ask for them.
+
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dshlog_codec::home::{GenerationFile, SessionFolder, Walk};
+use dshlog_codec::json::Js;
+use dshlog_codec::read::Mark;
+use dshlog_codec::{Event, Generation, Header, Limits, LogFile};
+use dshlog_migrate::Kin;
+use dshlog_query::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
+use dshlog_replay::Surface;
+
+use crate::select::placed;
+use crate::source::{Form, Log};
+
+/// A root.
+pub(crate) struct HomeCorpus {
+    root: PathBuf,
+    kin: Arc<Kin>,
+}
+
+impl HomeCorpus {
+    /// The sessions below `root`.
+    pub(crate) fn new(root: PathBuf) -> Self {
+        HomeCorpus { root, kin: Arc::default() }
+    }
+
+    fn open(&self, candidate: &Candidate) -> dshlog_codec::Result<Log> {
+        let chosen = placed(&candidate.path, Some(&self.root), Path::new("/"));
+        Log::open(&chosen, Form::Current, &self.kin)
+    }
+
+    /// What stands behind a mark; nothing when it does not fit.
+    fn read_behind(
+        candidate: &Candidate,
+        mark: &Mark,
+        see: &mut dyn FnMut(&Event<'_>) -> ControlFlow<()>,
+    ) -> dshlog_codec::Result<Option<Reading>> {
+        let file = LogFile::open(&candidate.path)?;
+        if file.generation() != Generation::CURRENT {
+            return Ok(None);
+        }
+        let Some(mut walk) = file.read_from(mark, &Limits::default())? else { return Ok(None) };
+        let mut reading = Reading { header: Some(walk.header().clone()), fits: true, ..Reading::default() };
+        loop {
+            match walk.next_event() {
+                Ok(Some(event)) => {
+                    reading.replaces |= replaces(&event);
+                    if see(&event).is_break() {
+                        return Ok(Some(reading));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    reading.fault = Some(error);
+                    return Ok(Some(reading));
+                }
+            }
+        }
+        let end = walk.take_end();
+        reading.inherited = end.cut;
+        reading.mark = end.mark;
+        reading.fault = end.issue;
+        Ok(Some(reading))
+    }
+}
+
+impl Corpus for HomeCorpus {
+    fn list(&self) -> Listing {
+        let mut listing = Listing::default();
+        match Walk::new(&self.root) {
+            Ok(walk) => add(&mut listing, &walk),
+            Err(error) => listing.passed_over.push((self.root.clone(), error.to_string())),
+        }
+        listing
+    }
+
+    fn header(&self, candidate: &Candidate) -> dshlog_codec::Result<Header> {
+        LogFile::open(&candidate.path)?.header()
+    }
+
+    fn read(
+        &self,
+        candidate: &Candidate,
+        from: Option<&Mark>,
+        see: &mut dyn FnMut(&Event<'_>) -> ControlFlow<()>,
+    ) -> Reading {
+        if let Some(mark) = from {
+            let reading = HomeCorpus::read_behind(candidate, mark, see);
+            // A log that cannot be opened is told by the whole walk that follows.
+            return reading.ok().flatten().unwrap_or_default();
+        }
+        let mut reading = Reading { fits: true, ..Reading::default() };
+        let log = match self.open(candidate) {
+            Ok(log) => log,
+            Err(error) => {
+                reading.fault = Some(error);
+                return reading;
+            }
+        };
+        let Ok(walked) = log.each_as(true, |event| {
+            reading.replaces |= replaces(event);
+            Ok::<_, Infallible>(see(event))
+        });
+        let end = walked.end.unwrap_or_default();
+        reading.inherited = end.cut;
+        // The mark of an old log counts its own events, not those of V4.
+        reading.mark = end.mark.filter(|_| log.is_current());
+        reading.fault = walked.damage.or(end.issue);
+        reading.header = Some(log.header);
+        reading
+    }
+
+    fn replaced(&self, candidate: &Candidate) -> Vec<Replaced> {
+        let Ok(log) = self.open(candidate) else { return Vec::new() };
+        let mut surface = Surface::new();
+        // What the fold refuses ends it: what left the surface before has left it.
+        let Ok(_) = log.each_as(true, |event| {
+            let is_told = surface.see(event).is_ok();
+            Ok::<_, Infallible>(if is_told { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+        });
+        let mut replaced: Vec<Replaced> =
+            surface.shadowed().map(|shadow| Replaced { seq: shadow.seq, by: shadow.by }).collect();
+        replaced.sort_by_key(|replaced| replaced.seq);
+        replaced
+    }
+
+    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
+        let folder = SessionFolder::read(path.parent()?).ok()?;
+        candidate(&folder).ok()?
+    }
+
+    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Option<Listing> {
+        let mut listing = Listing::default();
+        let entries = std::fs::read_dir(folder).ok()?.flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        for path in folders.map(|entry| entry.path()) {
+            if folder == self.root {
+                if !known.contains(&path) {
+                    listing.candidates.extend(self.list_in(&path, known).unwrap_or_default().candidates);
+                }
+            } else if let Ok(session) = SessionFolder::read(&path)
+                && let Ok(Some(candidate)) = candidate(&session)
+            {
+                listing.candidates.push(candidate);
+            }
+        }
+        Some(listing)
+    }
+}
+
+/// True for an event that takes the place of others on the surface.
+fn replaces(event: &Event<'_>) -> bool {
+    event.surface_op().is_some_and(Js::is_object)
+}
+
+/// The log that stands for a session; nothing for a folder that the official reader does not list.
+fn candidate(folder: &SessionFolder) -> dshlog_codec::Result<Option<Candidate>> {
+    if !folder.is_listed() {
+        return Ok(None);
+    }
+    let file = folder.chosen()?;
+    Ok(Some(Candidate { path: file.path.clone(), entry: None, stamp: stamp(file) }))
+}
+
+fn add(listing: &mut Listing, walk: &Walk) {
+    let modified = |path: &Path| std::fs::metadata(path).ok().and_then(|m| m.modified().ok());
+    let projects = walk.projects.iter().map(|project| walk.root.join(project));
+    for folder in std::iter::once(walk.root.clone()).chain(projects) {
+        let time = nanos(modified(&folder));
+        listing.folders.push((folder, time));
+    }
+    for session in &walk.sessions {
+        match candidate(session) {
+            Ok(candidate) => listing.candidates.extend(candidate),
+            Err(error) => listing.passed_over.push((session.path.clone(), error.to_string())),
+        }
+    }
+    for passed in &walk.passed_over {
+        if let dshlog_codec::home::Why::Unreadable(error) = &passed.why {
+            listing.passed_over.push((passed.path.clone(), error.to_string()));
+        }
+    }
+}
+
+fn stamp(file: &GenerationFile) -> Stamp {
+    #[cfg(unix)]
+    let inode = {
+        use std::os::unix::fs::MetadataExt as _;
+        std::fs::metadata(&file.path).map_or(0, |metadata| metadata.ino())
+    };
+    #[cfg(not(unix))]
+    let inode = 0;
+    Stamp { len: file.len, modified: nanos(file.modified), inode }
+}
+
+fn nanos(time: Option<SystemTime>) -> i64 {
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
