@@ -11,9 +11,19 @@ use dshlog_tests::cmd::Place;
 fn help() {
     let place = Place::empty(PROGRAM);
     assert_snapshot!("help", place.told(&["-h"]));
-    for command in
-        ["ls", "read", "request", "diff", "export", "verify", "migrate", "doctor", "completions", "man"]
-    {
+    for command in [
+        "ls",
+        "search",
+        "read",
+        "request",
+        "diff",
+        "export",
+        "verify",
+        "migrate",
+        "doctor",
+        "completions",
+        "man",
+    ] {
         assert_snapshot!(format!("help-{command}"), place.told(&[command, "-h"]));
         let help = place.told(&[command, "--help"]);
         let examples = help.split("Examples:").nth(1).unwrap_or_default();

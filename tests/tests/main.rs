@@ -14,6 +14,7 @@ mod ls;
 mod migrate;
 mod read;
 mod request;
+mod search;
 mod state;
 mod stats;
 mod verify;
