@@ -179,16 +179,19 @@ impl<'a> Lexer<'a> {
         let length = rest.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(rest.len());
         let (name, behind) = rest.split_at(length);
         let Some(value) = behind.strip_prefix(':') else { return Ok(None) };
-        if value.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, ':' | ')' | ',')) {
+        // An address is no field, whatever its scheme is called.
+        if value.starts_with("//")
+            || value.chars().next().is_none_or(|c| c.is_whitespace() || matches!(c, ':' | ')' | ','))
+        {
             return Ok(None);
         }
         let Some(field) = Field::of_name(name) else {
             return match nearest(name, Field::ALL.iter().map(|field| field.name()), 4) {
-                Some(meant) if !value.starts_with("//") => {
+                Some(meant) => {
                     Err(QueryError::new(format!("there is no field `{name}:`"), self.at..self.at + length)
                         .hint(format!("did you mean `{meant}:`? To find the text, quote it")))
                 }
-                _ => Ok(None),
+                None => Ok(None),
             };
         };
         self.at += length + 1;
