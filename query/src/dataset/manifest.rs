@@ -1,5 +1,6 @@
 //! What a data set holds and what it lacks, in a file that is written last.
 
+use std::error::Error as _;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -72,8 +73,18 @@ pub struct Fault {
     pub entry: Option<String>,
     /// `partial` or `unreadable`.
     pub status: &'static str,
-    /// Why.
+    /// The code of what was met.
+    pub code: &'static str,
+    /// The same for people, without the place.
     pub reason: String,
+    /// Frame, counted from 1; none in a raw log.
+    pub frame: Option<u64>,
+    /// Line, counted from 1.
+    pub line: Option<u64>,
+    /// Byte, of a compressed log that of the frame.
+    pub byte: Option<u64>,
+    /// The event.
+    pub seq: Option<u64>,
 }
 
 /// What could not be looked at.
@@ -86,18 +97,31 @@ pub struct PassedOver {
 }
 
 impl Fault {
-    pub(super) fn partial(candidate: &Candidate, reason: String) -> Self {
-        Fault::new(candidate, "partial", reason)
+    pub(super) fn new(candidate: &Candidate, status: &'static str, error: &dshlog_codec::Error) -> Self {
+        let at = error.position();
+        Fault {
+            path: candidate.path.to_string_lossy().into_owned(),
+            entry: candidate.entry.clone(),
+            status,
+            code: error.code(),
+            reason: reason(error),
+            frame: at.frame,
+            line: at.line,
+            byte: at.byte,
+            seq: at.seq.map(|seq| seq.0),
+        }
     }
+}
 
-    pub(super) fn unreadable(candidate: &Candidate, reason: String) -> Self {
-        Fault::new(candidate, "unreadable", reason)
+/// What an error says, with its sources and without its place.
+pub(super) fn reason(error: &dshlog_codec::Error) -> String {
+    let mut text = error.to_string().replacen(&format!(" [{}]", error.position()), "", 1);
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
     }
-
-    fn new(candidate: &Candidate, status: &'static str, reason: String) -> Self {
-        let path = candidate.path.to_string_lossy().into_owned();
-        Fault { path, entry: candidate.entry.clone(), status, reason }
-    }
+    text
 }
 
 impl Manifest {

@@ -15,6 +15,8 @@ mod parquet;
 mod quickwit;
 mod sessions;
 mod table;
+#[cfg(all(test, feature = "parquet"))]
+mod tests;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -188,7 +190,7 @@ fn fill(
     };
     let mut order = Order::new(corpus, listing, &mut |candidate, error| {
         logs.unreadable += 1;
-        note(Fault::unreadable(candidate, error.to_string()), tell);
+        note(Fault::new(candidate, "unreadable", error), tell);
         tell(Told::Done);
     });
     for at in 0..order.entries().len() {
@@ -196,16 +198,22 @@ fn fill(
         let taken = take(corpus, entry, shared, &mut *sink)?;
         logs.copied_events += shared.unwrap_or(0).min(taken.events);
         let is_whole = taken.soundness == Soundness::Whole;
-        match taken.soundness {
-            Soundness::Whole => logs.whole += 1,
-            Soundness::Partial(reason) => {
+        let status = match taken.soundness {
+            Soundness::Whole => {
+                logs.whole += 1;
+                "whole"
+            }
+            Soundness::Partial(_) => {
                 logs.partial += 1;
-                note(Fault::partial(&entry.candidate, reason), tell);
+                "partial"
             }
-            Soundness::Unreadable(reason) => {
+            Soundness::Unreadable(_) => {
                 logs.unreadable += 1;
-                note(Fault::unreadable(&entry.candidate, reason), tell);
+                "unreadable"
             }
+        };
+        if let Some(fault) = &taken.fault {
+            note(Fault::new(&entry.candidate, status, fault), tell);
         }
         order.settle(at, is_whole);
         tell(Told::Done);
@@ -223,6 +231,7 @@ fn fill(
 struct Taken {
     /// Events that were read.
     events: u64,
+    fault: Option<dshlog_codec::Error>,
     soundness: Soundness,
 }
 
@@ -271,10 +280,10 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
     if let Some(error) = failure {
         return Err(error);
     }
-    let soundness = match (&reading.header, reading.fault) {
+    let soundness = match (&reading.header, &reading.fault) {
         (_, None) => Soundness::Whole,
-        (Some(_), Some(fault)) => Soundness::Partial(fault.to_string()),
-        (None, Some(fault)) => Soundness::Unreadable(fault.to_string()),
+        (Some(_), Some(fault)) => Soundness::Partial(manifest::reason(fault)),
+        (None, Some(fault)) => Soundness::Unreadable(manifest::reason(fault)),
     };
     // Another walk, which only logs with something replaced need.
     let mut replaced = if has_replacing { corpus.replaced(&entry.candidate) } else { Vec::new() };
@@ -289,7 +298,7 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
         replaced,
     };
     sink.end(&log, &tail)?;
-    Ok(Taken { events, soundness })
+    Ok(Taken { events, fault: reading.fault, soundness })
 }
 
 /// Which turn and step are open.

@@ -32,7 +32,7 @@ impl Order {
     pub(super) fn new(
         corpus: &dyn Corpus,
         listing: &Listing,
-        unreadable: &mut dyn FnMut(&Candidate, dshlog_codec::Error),
+        unreadable: &mut dyn FnMut(&Candidate, &dshlog_codec::Error),
     ) -> Self {
         let mut entries = Vec::with_capacity(listing.candidates.len());
         for candidate in &listing.candidates {
@@ -41,7 +41,7 @@ impl Order {
                     let project = project(candidate, &header);
                     entries.push(Entry { candidate: candidate.clone(), header, project });
                 }
-                Err(error) => unreadable(candidate, error),
+                Err(error) => unreadable(candidate, &error),
             }
         }
         // Stable, so that logs of one moment stay in the order of the listing.

@@ -16,8 +16,7 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, TimeUnit};
 use dshlog_codec::Event;
-use jiff::Timestamp;
-use jiff::tz::Offset;
+use jiff::{Span, civil};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
@@ -161,10 +160,10 @@ impl Sink for Tables<'_> {
 
     fn finish(&mut self) -> Result<Vec<TableCount>> {
         // An empty table is a file without rows: engines want to know its columns.
-        for (number, table) in TABLES.iter().enumerate() {
-            let is_missing = self.counts[number].files == 0 && !self.open.keys().any(|key| key.0 == number);
-            if is_missing && !table.is_partitioned {
-                self.open.insert((number, "".into(), None), Batch::new(table));
+        for (number, (table, count)) in TABLES.iter().zip(&self.counts).enumerate() {
+            if count.files == 0 && !self.open.keys().any(|key| key.0 == number) {
+                let day = table.is_partitioned.then_some(i64::MAX);
+                self.open.insert((number, "".into(), day), Batch::new(table));
             }
         }
         let rest: Vec<Key> = self.open.keys().cloned().collect();
@@ -195,8 +194,7 @@ fn name(key: &Key, part: u64) -> PathBuf {
 
 /// `YYYY-MM-DD`, for the years that engines know.
 fn date(day: i64) -> Option<String> {
-    let moment = Timestamp::from_millisecond(day.checked_mul(MILLIS_A_DAY)?).ok()?;
-    let date = Offset::UTC.to_datetime(moment).date();
+    let date = civil::date(1970, 1, 1).checked_add(Span::new().try_days(day).ok()?).ok()?;
     (1..=9999).contains(&date.year()).then(|| date.to_string())
 }
 

@@ -55,7 +55,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     progress.end();
     let manifest = written.map_err(|error| failure(&error))?;
     ctx.note(format!("{} written to {}", told(&manifest), shown(&out)));
-    Ok(match (unread, manifest.faults.is_empty()) {
+    Ok(match (unread, manifest.is_whole()) {
         (0, true) => Outcome::Clean,
         (0, false) => Outcome::Found,
         _ => Outcome::Unread,
