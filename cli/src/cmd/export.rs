@@ -36,6 +36,10 @@ struct Part {
 /// Export a session.
 pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     let Some(session) = args.session.as_deref() else { return all::run(ctx, args) };
+    if let Some(format @ (Format::Parquet | Format::Quickwit)) = ctx.asked_format() {
+        return Err(Failure::usage(format!("`--format {}` is not of one session", format.name()))
+            .hint("`--all` in place of a session writes all of them"));
+    }
     let format = match (ctx.asked_format(), args.out.as_deref().and_then(Path::extension)) {
         (None, Some(ending)) => format_of(ending)?,
         _ => ctx.format(&FORMS)?,

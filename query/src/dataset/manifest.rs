@@ -24,7 +24,7 @@ pub struct Manifest {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// What was written.
-    pub form: &'static str,
+    pub format: &'static str,
     /// When, epoch milliseconds.
     pub written: i64,
     /// What each table holds.
@@ -138,7 +138,7 @@ impl Manifest {
             .collect();
         Manifest {
             schema: SCHEMA,
-            form: options.form.name(),
+            format: options.form.name(),
             written: options.now,
             tables,
             logs,
@@ -154,7 +154,7 @@ impl Manifest {
 
     pub(super) fn write(&self, out: &mut impl Write) -> Result<()> {
         let failed = || failed("write", MANIFEST.as_ref());
-        serde_json::to_writer_pretty(&mut *out, self).map_err(|error| failed()(error.into()))?;
+        serde_json::to_writer(&mut *out, self).map_err(|error| failed()(error.into()))?;
         out.write_all(b"\n").map_err(failed())
     }
 }

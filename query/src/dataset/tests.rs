@@ -1,4 +1,5 @@
 //! Data sets of logs that are made here, read back.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -196,6 +197,11 @@ fn memory_is_bounded_and_rows_are_not_lost() {
         ["x", "y", "z"].iter().map(|id| Log::new("p", id, &times(DAY))).collect::<Vec<_>>()
     };
     let (ample, _) = written(logs(), 1 << 30);
+    let (again, _) = written(logs(), 1 << 30);
+    for file in files(ample.path()) {
+        let bytes = |place: &Path| fs::read(place.join(&file)).unwrap();
+        assert!(bytes(ample.path()) == bytes(again.path()), "{file} is the same each time");
+    }
     let expected = all_events(ample.path());
     assert_eq!(expected.len(), 45);
     let mut counts = Vec::new();
