@@ -20,6 +20,8 @@ use dshlog_tests::runtime::{ModelServer, Moved, Runtime, Session, Store, files_o
 
 #[path = "runtime/forks.rs"]
 mod forks;
+#[path = "runtime/watch.rs"]
+mod watch;
 
 /// The files of a session folder, by name: mode, and bytes or text.
 type Files = BTreeMap<OsString, (u32, Vec<u8>)>;
