@@ -1,4 +1,4 @@
-"""Answer SQL over a data set: engine.py duckdb|spark DIR, a JSON array of queries on stdin, of arrays of rows on stdout."""
+"""Answer SQL over a data set: engine.py duckdb|spark|page DIR, a JSON array of queries on stdin, of arrays of rows on stdout."""
 
 import json
 import sys
@@ -7,7 +7,16 @@ import time
 engine, folder = sys.argv[1:]
 tables = {"events": "/*/*/*.parquet", "documents": "/*/*/*.parquet", "sessions": "/*.parquet", "replaced": "/*.parquet"}
 
-if engine == "duckdb":
+if engine == "page":
+    # Statements of a page, which name files below the folder.
+    import os
+
+    import duckdb
+
+    os.chdir(folder)
+    connection = duckdb.connect()
+    run = lambda query: connection.execute(query).fetchall()
+elif engine == "duckdb":
     import duckdb
 
     connection = duckdb.connect()

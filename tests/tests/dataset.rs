@@ -179,7 +179,7 @@ fn places_and_faults() {
     let place = place(&[
         "v4-multi-turn",
         "v4-torn-raw-torn",
-        "broken-z-version-5-header",
+        "broken-v0-raw-future-version-a",
         "broken-z-bad-magic-middle",
     ]);
     fs::create_dir(place.path().join("full")).unwrap();
@@ -467,6 +467,29 @@ fn ask(engine: &str) {
 #[test]
 fn duckdb_reads_it() {
     ask("duckdb");
+}
+
+/// What a page shows runs, over the data sets of two machines.
+#[test]
+fn the_sql_of_the_page_runs() {
+    let Some(python) = python() else { return };
+    let (_one, first, _) = exported(&CASES, "parquet");
+    let (_other, second, _) = exported(&["v4-multi-turn", "v4-tool-error"], "parquet");
+    let store = tempfile::tempdir().unwrap();
+    fs::create_dir(store.path().join("store")).unwrap();
+    for (host, folder) in [("one", first), ("other", second)] {
+        fs::rename(folder, store.path().join(format!("store/host={host}"))).unwrap();
+    }
+    let page = fs::read_to_string(repository().join("docs/scale.md")).unwrap();
+    let blocks = page.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    // Views come first, whatever is done with them stands above them on the page.
+    let mut statements: Vec<String> = blocks.flat_map(|block| block.split(";\n")).map(str::to_owned).collect();
+    statements.retain(|statement| !statement.trim().is_empty());
+    statements.sort_by_key(|statement| !statement.contains("CREATE VIEW"));
+    statements.push("SELECT DISTINCT host FROM events ORDER BY host".to_owned());
+    let answers = answers(&python, "page", store.path(), &statements);
+    assert!(statements.len() >= 8, "{}", statements.len());
+    assert_eq!(answers.last(), Some(&json!([["one"], ["other"]])));
 }
 
 /// Half a minute, and some hundred megabytes of Spark: `tests/setup/python.sh DIR spark`.

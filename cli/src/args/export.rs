@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::NonEmptyStringValueParser;
 
-/// Turn a session into a page or a document that opens anywhere, or all of them into a data set
+/// Turn a session into a page or a document, or all of them into a data set
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Forms: html, md, json, jsonl. The ending of --out decides, unless --format does; else it is \
@@ -23,7 +23,7 @@ pub(crate) struct Export {
         conflicts_with_all = ["session", "force", "at", "turn", "with_children", "no_images"]
     )]
     pub(crate) all: bool,
-    /// Write to this file instead of stdout, whole or not at all; `-` is stdout
+    /// Write to this file instead of stdout, whole or not at all; `-` is stdout. Of --all, the folder
     #[arg(long, short, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Replace the file if it exists

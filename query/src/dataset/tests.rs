@@ -339,3 +339,90 @@ fn a_failure_leaves_nothing_behind() {
     ));
     assert!(out.join(MANIFEST).exists());
 }
+
+fn document(seq: u64, text: &str) -> Document {
+    Document {
+        seq: dshlog_codec::Seq(seq),
+        nth: 1,
+        part: crate::Part::Result,
+        time: dshlog_codec::Millis(DAY + 1),
+        turn: Some(2),
+        step: None,
+        tool: Some("bash".to_owned()),
+        model: None,
+        is_error: true,
+        has_image: false,
+        has_file: true,
+        is_inherited: false,
+        text: text.to_owned(),
+    }
+}
+
+fn facts() -> Facts {
+    let log = Log::new("p", "s", &[7]);
+    let header = Header::parse(&log.header, CwdRule::Posix).unwrap();
+    let candidate = Candidate { path: log.path, entry: None, stamp: Stamp::default() };
+    Facts::new(&candidate, &header, "p")
+}
+
+#[test]
+fn a_document_as_a_row() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder::create(place.path()).unwrap();
+    let mut tables = super::parquet::Tables::new(&folder, 1 << 20);
+    tables.begin(&facts()).unwrap();
+    tables.document(&facts(), &document(3, "échec\n🎉")).unwrap();
+    tables.finish().unwrap();
+    let batches = read(&place.path().join("documents/project=p/day=1970-01-02/part-0.parquet"));
+    let [batch] = &batches[..] else { panic!("one batch") };
+    let text = |name: &str| {
+        let column = batch.column_by_name(name).unwrap().as_string::<i32>();
+        column.is_valid(0).then(|| column.value(0).to_owned())
+    };
+    let texts = ["session", "part", "role", "tool", "model", "text", "cwd"].map(text);
+    let expected =
+        [Some("s"), Some("result"), Some("tool"), Some("bash"), None, Some("échec\n🎉"), Some("/p")];
+    assert_eq!(texts, expected.map(|text| text.map(str::to_owned)));
+    let number = |name: &str| {
+        let column = batch.column_by_name(name).unwrap().as_primitive::<Int64Type>();
+        column.is_valid(0).then(|| column.value(0))
+    };
+    let numbers = ["seq", "nth", "turn", "step", "generation"].map(number);
+    assert_eq!(numbers, [Some(3), Some(1), Some(2), None, Some(4)]);
+    let flag = |name: &str| batch.column_by_name(name).unwrap().as_boolean().value(0);
+    let flags = ["is_error", "has_image", "has_file", "is_inherited", "is_seeded"].map(flag);
+    assert_eq!(flags, [true, false, true, false, false]);
+    let time =
+        |name: &str| batch.column_by_name(name).unwrap().as_primitive::<TimestampMillisecondType>().value(0);
+    assert_eq!((time("time"), time("created")), (DAY + 1, 7));
+}
+
+#[test]
+fn lines_end_up_in_bounded_files() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = Folder::create(place.path()).unwrap();
+    let mut lines = quickwit::Lines::new(&folder, 1000).unwrap();
+    for seq in 0..20 {
+        lines.document(&facts(), &document(seq, "a \"quoted\"\ntext")).unwrap();
+    }
+    let count = lines.finish().unwrap();
+    let mut seqs = Vec::new();
+    let mut bytes = 0;
+    for file in 0..count[0].files {
+        let text = fs::read_to_string(place.path().join(format!("documents-{file}.ndjson"))).unwrap();
+        bytes += text.len() as u64;
+        let longest = text.lines().map(str::len).max().unwrap() + 1;
+        assert!(text.len() <= 1000 + longest, "{}", text.len());
+        for line in text.lines() {
+            let document: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert_eq!(document["text"], "a \"quoted\"\ntext");
+            assert_eq!(document["time"], "1970-01-02T00:00:00.001Z");
+            assert_eq!((document.get("model"), &document["tool"]), (None, &"bash".into()));
+            seqs.push(document["seq"].as_u64().unwrap());
+        }
+    }
+    assert_eq!(seqs, (0..20).collect::<Vec<_>>());
+    assert_eq!((count[0].rows, count[0].bytes), (20, bytes));
+    assert!(count[0].files > 2);
+    assert!(fs::read_to_string(place.path().join(QUICKWIT_CONFIG)).unwrap().contains(QUICKWIT_INDEX));
+}
