@@ -12,6 +12,7 @@ pub mod dataset;
 pub mod document;
 pub mod error;
 pub mod extract;
+pub mod highlight;
 pub mod hit;
 pub mod index;
 pub mod language;

@@ -73,18 +73,16 @@ fn of(c: char) -> Class {
             }
         }
         '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => {
-            if c.is_alphanumeric() || is_combining_mark(c) {
-                Class::Dense
-            } else {
-                Class::Other
-            }
+            if c.is_alphanumeric() || is_combining_mark(c) { Class::Dense } else { Class::Other }
         }
         '\u{1100}'..='\u{11ff}'
         | '\u{3130}'..='\u{318f}'
         | '\u{a960}'..='\u{a97f}'
         | '\u{ac00}'..='\u{d7ff}'
         | '\u{ffa0}'..='\u{ffdc}' => Class::Hangul,
-        '々' | '〆' | '〇'
+        '々'
+        | '〆'
+        | '〇'
         | '\u{2e80}'..='\u{2fdf}'
         | '\u{3041}'..='\u{309f}'
         | '\u{30a1}'..='\u{30fa}'
@@ -96,8 +94,15 @@ fn of(c: char) -> Class {
         | '\u{f900}'..='\u{faff}'
         | '\u{ff66}'..='\u{ff9f}'
         | '\u{20000}'..='\u{323af}' => Class::Han,
-        '\u{231a}' | '\u{231b}' | '\u{23e9}'..='\u{23fa}' | '\u{2600}'..='\u{27bf}' | '\u{2b50}' | '\u{2b55}'
-        | '\u{1f000}'..='\u{1f0ff}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f300}'..='\u{1f3fa}'
+        '\u{231a}'
+        | '\u{231b}'
+        | '\u{23e9}'..='\u{23fa}'
+        | '\u{2600}'..='\u{27bf}'
+        | '\u{2b50}'
+        | '\u{2b55}'
+        | '\u{1f000}'..='\u{1f0ff}'
+        | '\u{1f1e6}'..='\u{1f1ff}'
+        | '\u{1f300}'..='\u{1f3fa}'
         | '\u{1f400}'..='\u{1faff}' => Class::Emoji,
         _ if c.is_alphanumeric() => Class::Word,
         _ => Class::Other,
