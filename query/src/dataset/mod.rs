@@ -17,6 +17,8 @@ mod sessions;
 mod table;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
+#[cfg(feature = "parquet")]
+mod workers;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -71,7 +73,7 @@ pub struct Options {
 impl Options {
     /// With the budget that is kept to unless there is a reason.
     pub fn new(form: Form, now: i64) -> Self {
-        Options { form, budget: 128 << 20, now }
+        Options { form, budget: 64 << 20, now }
     }
 }
 

@@ -1,13 +1,15 @@
 //! Tables as Parquet files.
 //!
 //! Rows are gathered by table, project and day, and written when nothing is likely to be added, or when more is held than
-//! the budget allows: then the largest first. So memory is bounded, a partition is most often one file, and no file is
-//! open between two rows.
+//! the budget allows: then the largest first. Files are encoded on other threads. So memory is bounded by the budget and by
+//! what the threads hold, at most as much each; a partition is most often one file; and no file stays open between rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Int64Builder, LargeStringBuilder, ListBuilder, StructBuilder,
@@ -20,6 +22,7 @@ use jiff::{Span, civil};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
@@ -30,6 +33,7 @@ use super::folder::Folder;
 use super::manifest::{SCHEMA, TableCount};
 use super::sessions::{REPLACED, SESSIONS};
 use super::table::{Cell, Column, Kind, Table};
+use super::workers::Workers;
 use super::{Facts, Sink, Standing, Tail, documents, events, sessions};
 use crate::document::Document;
 use crate::error::{Error, Result};
@@ -66,7 +70,10 @@ pub(super) struct Tables<'f> {
     /// Files that a partition has.
     parts: HashMap<Key, u64>,
     counts: [TableCount; TABLES.len()],
+    /// Sizes of the files of each table.
+    bytes: Arc<[AtomicU64; TABLES.len()]>,
     project: Arc<str>,
+    workers: Workers,
 }
 
 impl<'f> Tables<'f> {
@@ -78,7 +85,9 @@ impl<'f> Tables<'f> {
             open: BTreeMap::new(),
             parts: HashMap::new(),
             counts: TABLES.map(|table| TableCount { name: table.name, rows: 0, files: 0, bytes: 0 }),
+            bytes: Arc::default(),
             project: "".into(),
+            workers: Workers::new(),
         }
     }
 
@@ -105,25 +114,34 @@ impl<'f> Tables<'f> {
         let Some(mut batch) = self.open.remove(key) else { return Ok(()) };
         self.held = self.held.saturating_sub(batch.bytes);
         let part = self.parts.entry(key.clone()).or_default();
-        let name = name(key, *part);
+        let path = name(key, *part);
         *part += 1;
         let (Some(table), Some(count)) = (TABLES.get(key.0), self.counts.get_mut(key.0)) else {
             return Ok(());
         };
-        let failed = |source| Error::Parquet { path: name.clone(), source };
+        let shown = path.clone();
+        let failed = move |source| Error::Parquet { path: shown.clone(), source };
         let rows = batch.finish(table).map_err(|error| failed(error.into()))?;
         count.rows += rows.num_rows() as u64;
         count.files += 1;
-        count.bytes += self.folder.file(&name, |file| {
-            let options =
-                ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
-            let mut writer =
-                ArrowWriter::try_new_with_options(file, rows.schema(), options).map_err(failed)?;
-            writer.write(&rows).map_err(failed)?;
-            writer.close().map(|_| ()).map_err(failed)
-        })?;
-        Ok(())
+        let (mut pending, bytes) = (self.folder.begin(&path)?, Arc::clone(&self.bytes));
+        let number = key.0;
+        self.workers.submit(move || {
+            encode(table, &rows, &mut pending.file).map_err(failed)?;
+            let size = pending.publish()?;
+            if let Some(bytes) = bytes.get(number) {
+                bytes.fetch_add(size, Ordering::Relaxed);
+            }
+            Ok(())
+        })
     }
+}
+
+fn encode(table: &Table, rows: &RecordBatch, file: &mut (impl Write + Send)) -> Result<(), ParquetError> {
+    let options = ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
+    let mut writer = ArrowWriter::try_new_with_options(file, rows.schema(), options)?;
+    writer.write(rows)?;
+    writer.close().map(|_| ())
 }
 
 impl Sink for Tables<'_> {
@@ -169,6 +187,10 @@ impl Sink for Tables<'_> {
         let rest: Vec<Key> = self.open.keys().cloned().collect();
         for key in rest {
             self.flush(&key)?;
+        }
+        self.workers.finish()?;
+        for (count, bytes) in self.counts.iter_mut().zip(&*self.bytes) {
+            count.bytes = bytes.load(Ordering::Relaxed);
         }
         Ok(self.counts.to_vec())
     }

@@ -369,7 +369,7 @@ fn facts() -> Facts {
 fn a_document_as_a_row() {
     let place = tempfile::tempdir().unwrap();
     let folder = Folder::create(place.path()).unwrap();
-    let mut tables = super::parquet::Tables::new(&folder, 1 << 20);
+    let mut tables = parquet::Tables::new(&folder, 1 << 20);
     tables.begin(&facts()).unwrap();
     tables.document(&facts(), &document(3, "échec\n🎉")).unwrap();
     tables.finish().unwrap();
