@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, RecordBatch};
-use dshlog_codec::json::{Doc, print};
+use dshlog_codec::json::{Doc, Js, print};
 use dshlog_codec::{Event, Place as At};
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{repository, skip};
@@ -118,7 +118,7 @@ fn told_by_read(line: &str) -> (i64, Told) {
         print(&mut text, value);
         String::from_utf8(text).unwrap()
     };
-    let seqs = event.source_seqs().into_iter().flat_map(|list| list.elements());
+    let seqs = event.source_seqs().into_iter().flat_map(Js::elements);
     let told = (
         event.kind.to_lossy().into_owned(),
         event.time.0,
@@ -223,7 +223,7 @@ fn mapping(config: &str) -> BTreeMap<String, BTreeMap<String, String>> {
     for line in fields.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
         let (key, value) = line.trim_start_matches("- ").split_once(": ").unwrap();
         if key == "name" {
-            name = value.to_owned();
+            value.clone_into(&mut name);
             assert!(mapping.insert(name.clone(), BTreeMap::new()).is_none(), "{name} is there twice");
         } else {
             mapping.get_mut(&name).unwrap().insert(key.to_owned(), value.to_owned());

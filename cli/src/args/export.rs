@@ -12,6 +12,7 @@ use clap::builder::NonEmptyStringValueParser;
                         html. Of --all: parquet, quickwit.\n\nExamples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 \
                         --turn 3 --format md\n  dshlog export --all --format parquet --out sessions.dataset"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Export {
     /// A path, an id or its prefix, `latest`, `latest~2`
     #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "all")]

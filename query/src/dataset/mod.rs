@@ -5,7 +5,9 @@
 //! several sessions is written once: events that a fork took over from a parent that is here and whole are left to the
 //! parent, as in an index.
 
+#[cfg(feature = "parquet")]
 mod documents;
+#[cfg(feature = "parquet")]
 mod events;
 mod folder;
 mod manifest;
@@ -13,7 +15,9 @@ mod order;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod quickwit;
+#[cfg(feature = "parquet")]
 mod sessions;
+#[cfg(feature = "parquet")]
 mod table;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
@@ -88,6 +92,7 @@ pub enum Told<'a> {
 
 /// What the rows of one log have in common.
 #[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "asked for by tables"))]
 struct Facts {
     id: String,
     path: String,
@@ -123,6 +128,7 @@ impl Facts {
 
 /// What is known of a log behind its last event.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "asked for by tables"))]
 struct Tail {
     title: Option<String>,
     last: Option<i64>,
@@ -135,6 +141,7 @@ struct Tail {
 
 /// Where an event stands among turns and steps, and whether it is a copy.
 #[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "asked for by tables"))]
 struct Standing {
     turn: Option<u64>,
     step: Option<u64>,
