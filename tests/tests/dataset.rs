@@ -215,6 +215,15 @@ fn places_and_faults() {
     }
 }
 
+/// Texts are made of events by what search makes them of; nothing, visibly, as long as that makes none.
+fn has_documents(manifest: &Value, table: usize) -> bool {
+    let has = manifest["tables"][table]["rows"] != 0;
+    if !has {
+        skip("no document is made of these logs");
+    }
+    has
+}
+
 /// The mapping of the index: type, and the rest, of each field.
 fn mapping(config: &str) -> BTreeMap<String, BTreeMap<String, String>> {
     let fields = config.split("field_mappings:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -262,6 +271,9 @@ type Text = (String, i64, i64, String, String, Option<i64>, Option<String>, Stri
 #[test]
 fn quickwit_takes_every_document() {
     let (_place, folder, manifest) = exported(&CASES, "quickwit");
+    if !has_documents(&manifest, 0) {
+        return;
+    }
     let config = fs::read_to_string(folder.join("index-config.yaml")).unwrap();
     let mapping = mapping(&config);
     // As Quickwit asks of field names, and of fields that are named elsewhere.
@@ -399,7 +411,7 @@ fn documents(folder: &Path) -> Vec<Row> {
 /// The same question to an engine and to Rust: a condition on `documents`, and what it means.
 type Question = (&'static str, fn(&Row) -> bool);
 
-const QUESTIONS: [Question; 11] = [
+const QUESTIONS: [Question; 12] = [
     ("role = 'user'", |row| row.role == "user"),
     ("tool = 'bash'", |row| row.tool.as_deref() == Some("bash")),
     ("is_error", |row| row.is_error),
@@ -410,7 +422,8 @@ const QUESTIONS: [Question; 11] = [
     }),
     ("contains(lower(text), 'subagent')", |row| row.text.to_lowercase().contains("subagent")),
     ("contains(text, '你好')", |row| row.text.contains("你好")),
-    ("contains(text, '🎉')", |row| row.text.contains('🎉')),
+    ("contains(text, '🚀')", |row| row.text.contains('🚀')),
+    ("contains(text, 'שלום')", |row| row.text.contains("שלום")),
     ("regexp_like(text, '[0-9a-f]{8}-[0-9a-f]{4}-')", |row| {
         let bytes = row.text.as_bytes();
         let is_hex = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
@@ -423,6 +436,9 @@ const QUESTIONS: [Question; 11] = [
 fn ask(engine: &str) {
     let Some(python) = python() else { return };
     let (_place, folder, manifest) = exported(&CASES, "parquet");
+    if !has_documents(&manifest, 1) {
+        return;
+    }
     let table_counts = manifest["tables"].as_array().unwrap();
     let mut queries: Vec<String> = table_counts
         .iter()
@@ -483,7 +499,8 @@ fn the_sql_of_the_page_runs() {
     let page = fs::read_to_string(repository().join("docs/scale.md")).unwrap();
     let blocks = page.split("```sql\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     // Views come first, whatever is done with them stands above them on the page.
-    let mut statements: Vec<String> = blocks.flat_map(|block| block.split(";\n")).map(str::to_owned).collect();
+    let mut statements: Vec<String> =
+        blocks.flat_map(|block| block.split(";\n")).map(str::to_owned).collect();
     statements.retain(|statement| !statement.trim().is_empty());
     statements.sort_by_key(|statement| !statement.contains("CREATE VIEW"));
     statements.push("SELECT DISTINCT host FROM events ORDER BY host".to_owned());

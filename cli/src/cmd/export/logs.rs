@@ -17,16 +17,17 @@ use crate::source::{Form, Log};
 /// A root.
 pub(super) struct Logs {
     root: PathBuf,
+    kin: Arc<Kin>,
 }
 
 impl Logs {
     pub(super) fn new(root: PathBuf) -> Self {
-        Logs { root }
+        Logs { root, kin: Arc::default() }
     }
 
     fn open(&self, candidate: &Candidate) -> dshlog_codec::Result<Log> {
         let chosen = placed(&candidate.path, Some(&self.root), Path::new("/"));
-        Log::open(&chosen, Form::Current, &Arc::<Kin>::default())
+        Log::open(&chosen, Form::Current, &self.kin)
     }
 }
 
@@ -63,7 +64,12 @@ impl Corpus for Logs {
         };
         let Ok(walked) = log.each_as(true, |event| Ok::<_, Infallible>(see(event)));
         let end = walked.end.unwrap_or_default();
-        Reading { header: Some(log.header), inherited: end.cut, fault: walked.damage, ..Reading::default() }
+        Reading {
+            header: Some(log.header),
+            inherited: end.cut,
+            fault: walked.damage.or(end.issue),
+            ..Reading::default()
+        }
     }
 
     fn replaced(&self, _: &Candidate) -> Vec<Replaced> {
