@@ -90,12 +90,12 @@ impl Folder {
     }
 }
 
-/// A file that has no name yet.
+/// A file that does not have its name yet.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) file: BufWriter<File>,
+    pub(super) path: PathBuf,
     temp: PathBuf,
-    path: PathBuf,
 }
 
 impl Pending {

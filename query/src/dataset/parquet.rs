@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -119,21 +119,31 @@ impl<'f> Tables<'f> {
         let (Some(table), Some(count)) = (TABLES.get(key.0), self.counts.get_mut(key.0)) else {
             return Ok(());
         };
-        let shown = path.clone();
-        let failed = move |source| Error::Parquet { path: shown.clone(), source };
-        let rows = batch.finish(table).map_err(|error| failed(error.into()))?;
+        let rows = batch.finish(table).map_err(|error| failed(&path, error.into()))?;
         count.rows += rows.num_rows() as u64;
         count.files += 1;
         let (mut pending, bytes) = (self.folder.begin(&path)?, Arc::clone(&self.bytes));
         let number = key.0;
         self.workers.submit(move || {
-            encode(table, &rows, &mut pending.file).map_err(failed)?;
+            encode(table, &rows, &mut pending.file).map_err(|source| failed(&pending.path, source))?;
             let size = pending.publish()?;
             if let Some(bytes) = bytes.get(number) {
                 bytes.fetch_add(size, Ordering::Relaxed);
             }
             Ok(())
         })
+    }
+}
+
+/// What the system said is told as that.
+fn failed(path: &Path, source: ParquetError) -> Error {
+    let path = path.to_owned();
+    match source {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(source) => Error::Io { action: "write", path, source: *source },
+            Err(source) => Error::Parquet { path, source: ParquetError::External(source) },
+        },
+        source => Error::Parquet { path, source },
     }
 }
 
@@ -382,8 +392,6 @@ impl Builder {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
 
     #[test]
