@@ -45,7 +45,7 @@ pub enum Error {
     #[error("the cursor does not fit: {0}")]
     Cursor(String),
     /// Something is where a data set was to be made.
-    #[error("{0} exists and is no empty folder")]
+    #[error("{0} is there already, and is no empty folder")]
     Occupied(PathBuf),
     /// A file of a data set.
     #[cfg(feature = "parquet")]

@@ -62,6 +62,10 @@ impl Folder {
             self.made.borrow_mut().insert(first.to_owned());
         }
         let path = self.path.join(name);
+        // Two names of ours are one where upper and lower case are the same.
+        if path.symlink_metadata().is_ok() {
+            return Err(Error::Occupied(path));
+        }
         let folder = path.parent().unwrap_or(&self.path);
         fs::create_dir_all(folder).map_err(failed("make", folder))?;
         let mut temp = OsString::from(".");
@@ -156,6 +160,7 @@ mod tests {
         let full = |_: &mut BufWriter<File>| Err(Error::Occupied(PathBuf::new()));
         assert!(folder.file(Path::new("a/b/d"), full).is_err());
         assert!(!out.join("a/b/d").exists());
+        assert!(matches!(folder.begin(Path::new("a/b/c")), Err(Error::Occupied(_))), "no file is replaced");
         folder.abandon();
         assert!(!out.exists(), "nothing is left behind");
     }
