@@ -365,11 +365,12 @@ fn answers(python: &OsString, engine: &str, folder: &Path, queries: &[String]) -
         .args([engine.as_ref(), folder.as_os_str()])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     child.stdin.take().unwrap().write_all(&serde_json::to_vec(queries).unwrap()).unwrap();
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{engine} failed");
+    assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -408,34 +409,66 @@ fn documents(folder: &Path) -> Vec<Row> {
     documents
 }
 
-/// The same question to an engine and to Rust: a condition on `documents`, and what it means.
-type Question = (&'static str, fn(&Row) -> bool);
+/// The same question to an engine, to Rust, and to `dshlog search`: a condition on `documents`, what it means, and the query
+/// for it where there is one.
+type Question = (&'static str, fn(&Row) -> bool, Option<&'static str>);
 
-const QUESTIONS: [Question; 12] = [
-    ("role = 'user'", |row| row.role == "user"),
-    ("tool = 'bash'", |row| row.tool.as_deref() == Some("bash")),
-    ("is_error", |row| row.is_error),
-    ("has_image", |row| row.has_image),
-    ("part = 'reasoning' AND generation = 4", |row| row.part == "reasoning" && row.generation == 4),
-    ("part IN ('call', 'result') AND contains(text, 'echo')", |row| {
-        ["call", "result"].contains(&&*row.part) && row.text.contains("echo")
-    }),
-    ("contains(lower(text), 'subagent')", |row| row.text.to_lowercase().contains("subagent")),
-    ("contains(text, '你好')", |row| row.text.contains("你好")),
-    ("contains(text, '🚀')", |row| row.text.contains('🚀')),
-    ("contains(text, 'שלום')", |row| row.text.contains("שלום")),
-    ("regexp_like(text, '[0-9a-f]{8}-[0-9a-f]{4}-')", |row| {
-        let bytes = row.text.as_bytes();
-        let is_hex = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
-        bytes.windows(14).any(|at| is_hex(&at[..8]) && at[8] == b'-' && is_hex(&at[9..13]) && at[13] == b'-')
-    }),
-    ("length(text) > 400", |row| row.text.chars().count() > 400),
+const QUESTIONS: [Question; 13] = [
+    ("role = 'user'", |row| row.role == "user", Some("role:user")),
+    ("tool = 'bash'", |row| row.tool.as_deref() == Some("bash"), Some("tool:bash")),
+    ("is_error", |row| row.is_error, Some("is:error")),
+    ("has_image", |row| row.has_image, Some("has:image")),
+    (
+        "part = 'reasoning' AND generation = 4",
+        |row| row.part == "reasoning" && row.generation == 4,
+        Some("in:reasoning generation:4"),
+    ),
+    (
+        "part IN ('call', 'result') AND contains(text, 'echo')",
+        |row| ["call", "result"].contains(&&*row.part) && row.text.contains("echo"),
+        Some("in:call,result /echo/"),
+    ),
+    ("contains(lower(text), 'subagent')", |row| row.text.to_lowercase().contains("subagent"), None),
+    (
+        "contains(text, 'started subagent')",
+        |row| row.text.contains("started subagent"),
+        Some("\"started subagent\""),
+    ),
+    ("contains(text, '你好')", |row| row.text.contains("你好"), Some("你好")),
+    ("contains(text, '🚀')", |row| row.text.contains('🚀'), Some("🚀")),
+    ("contains(text, 'שלום')", |row| row.text.contains("שלום"), Some("שלום")),
+    (
+        "regexp_like(text, '[0-9a-f]{8}-[0-9a-f]{4}-')",
+        |row| {
+            let bytes = row.text.as_bytes();
+            let is_hex = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(b));
+            bytes
+                .windows(14)
+                .any(|at| is_hex(&at[..8]) && at[8] == b'-' && is_hex(&at[9..13]) && at[13] == b'-')
+        },
+        // In a query, letters of one case stand for both.
+        None,
+    ),
+    ("length(text) > 400", |row| row.text.chars().count() > 400, None),
 ];
+
+/// Session and seq of all that `dshlog search` finds; nothing, visibly, where it is no command.
+fn searched(place: &Place, query: &str) -> Option<BTreeSet<(String, i64)>> {
+    let output =
+        place.run(&["search", query, "--scan", "--flat", "--limit", "10000", "--format", "json", "--quiet"]);
+    if String::from_utf8_lossy(&output.stderr).contains("unrecognized subcommand") {
+        skip("`search` is no command");
+        return None;
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hit = |hit: &Value| (hit["session"]["id"].as_str().unwrap().to_owned(), hit["seq"].as_i64().unwrap());
+    Some(document["hits"].as_array().unwrap().iter().map(hit).collect())
+}
 
 /// An engine finds in the files what was written into them.
 fn ask(engine: &str) {
     let Some(python) = python() else { return };
-    let (_place, folder, manifest) = exported(&CASES, "parquet");
+    let (place, folder, manifest) = exported(&CASES, "parquet");
     if !has_documents(&manifest, 1) {
         return;
     }
@@ -445,7 +478,7 @@ fn ask(engine: &str) {
         .map(|table| format!("SELECT count(*) FROM {}", table["name"].as_str().unwrap()))
         .collect();
     let select = |condition| format!("SELECT session, seq, nth FROM documents WHERE {condition}");
-    queries.extend(QUESTIONS.iter().map(|(condition, _)| select(condition)));
+    queries.extend(QUESTIONS.iter().map(|(condition, _, _)| select(condition)));
     // Partitions are columns, and those of an event are those of its time.
     queries.push("SELECT count(*) FROM events WHERE CAST(day AS DATE) <> CAST(time AS DATE)".to_owned());
     queries.push("SELECT DISTINCT project FROM documents ORDER BY project".to_owned());
@@ -461,7 +494,7 @@ fn ask(engine: &str) {
         assert_eq!(answers.next().unwrap(), json!([[table["rows"]]]), "{table}");
     }
     let documents = documents(&folder);
-    for (condition, is_meant) in QUESTIONS {
+    for (condition, is_meant, query) in QUESTIONS {
         let expected: BTreeSet<(String, i64, i64)> = documents
             .iter()
             .filter(|row| is_meant(row))
@@ -470,6 +503,11 @@ fn ask(engine: &str) {
         let found: BTreeSet<(String, i64, i64)> = serde_json::from_value(answers.next().unwrap()).unwrap();
         assert_eq!(found, expected, "{condition}");
         assert!(!expected.is_empty(), "nothing is asked for: {condition}");
+        if let Some(hits) = query.and_then(|query| searched(&place, query)) {
+            let found: BTreeSet<(String, i64)> =
+                expected.into_iter().map(|(session, seq, _)| (session, seq)).collect();
+            assert_eq!(hits, found, "{query:?} for {condition}");
+        }
     }
     assert_eq!(answers.next().unwrap(), json!([[0]]));
     let projects = answers.next().unwrap();
