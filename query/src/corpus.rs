@@ -2,7 +2,7 @@
 //! V4; search asks for nothing else.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dshlog_codec::read::Mark;
 use dshlog_codec::{Event, Header, Seq};
@@ -17,8 +17,8 @@ pub trait Corpus: Sync {
 
     /// Walk over the events as V4 has them, as far as the log is sound, from `from` on or from the beginning.
     ///
-    /// A mark is only honoured where the log still is what it was up to there; else [`Reading::resumed`] is false, and the
-    /// walk began at the beginning.
+    /// A mark is only honoured where the log still is what it was up to there; else nothing is shown, and
+    /// [`Reading::fits`] is false.
     fn read(
         &self,
         candidate: &Candidate,
@@ -28,6 +28,14 @@ pub trait Corpus: Sync {
 
     /// What has left the surface, in the order of `seq`.
     fn replaced(&self, candidate: &Candidate) -> Vec<Replaced>;
+
+    /// What [`Corpus::list`] would say of this log now, after a look at its folder alone; nothing when it is gone. The log of
+    /// the session may be another file by now.
+    fn look(&self, path: &Path, entry: Option<&str>) -> Option<Candidate>;
+
+    /// What [`Corpus::list`] would say of the logs in one of [`Listing::folders`]; nothing when it is gone. For the root, it
+    /// is what stands below folders that are not in `known`.
+    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Option<Listing>;
 }
 
 /// What a look at all names gave.
@@ -37,6 +45,9 @@ pub struct Listing {
     pub candidates: Vec<Candidate>,
     /// What could not be looked at, and why: path and reason.
     pub passed_over: Vec<(PathBuf, String)>,
+    /// Folders whose time of change moves when a session comes or goes, and that time, nanoseconds since the epoch: the root
+    /// first, then those of projects.
+    pub folders: Vec<(PathBuf, i64)>,
 }
 
 /// A log that may hold something.
@@ -66,8 +77,10 @@ pub struct Stamp {
 pub struct Reading {
     /// The header, where it could be read.
     pub header: Option<Header>,
-    /// The walk began at the mark.
-    pub resumed: bool,
+    /// The mark was honoured, or none was asked for.
+    pub fits: bool,
+    /// Some event replaced others on the surface.
+    pub replaces: bool,
     /// Number of leading events that are copies of the parent's, once known.
     pub inherited: u64,
     /// Where a later walk can go on; only of logs that are appended to and end whole.

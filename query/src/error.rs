@@ -38,6 +38,14 @@ pub enum Error {
         /// What was met.
         why: String,
     },
+    /// It was made with older rules.
+    #[error("the index in {path} must be made anew: {why}")]
+    Outdated {
+        /// Which.
+        path: PathBuf,
+        /// Which rules changed.
+        why: String,
+    },
     /// Another process is writing to it.
     #[error("another process is writing to the index in {0}")]
     Locked(PathBuf),
@@ -72,4 +80,34 @@ pub enum Error {
     /// The catalog.
     #[error("the catalog: {0}")]
     Sqlite(#[from] rusqlite::Error),
+}
+
+impl Error {
+    /// True when making the index anew helps: it is damaged, or made with older rules.
+    pub fn is_curable(&self) -> bool {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+        use tantivy::TantivyError::{
+            DataCorruption, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument, OpenReadError,
+            SchemaError,
+        };
+        match self {
+            Error::Damaged { .. } | Error::Outdated { .. } => true,
+            Error::Sqlite(error) => matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)),
+            Error::Tantivy(error) => matches!(
+                error,
+                DataCorruption(_)
+                    | FieldNotFound(_)
+                    | IncompatibleIndex(_)
+                    | IndexBuilderMissingArgument(_)
+                    | OpenReadError(_)
+                    | SchemaError(_)
+            ),
+            _ => false,
+        }
+    }
+
+    /// A failure of the file system.
+    pub(crate) fn io(action: &'static str, path: &std::path::Path, source: std::io::Error) -> Error {
+        Error::Io { action, path: path.to_owned(), source }
+    }
 }

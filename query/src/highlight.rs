@@ -206,7 +206,7 @@ mod tests {
             ("white \n\t space", "space", 40, "white [space]"),
             ("nothing here to be found at all", "xyz", 12, "nothing he…"),
             ("one two three four five six seven eight nine", "seven", 20, "…six [seven] eight ni…"),
-            ("请修复登录错误并且再次测试登录", "登录", 12, "…复[登录]错误并且再次…"),
+            ("请修复登录错误并且再次测试登录", "登录", 12, "请修复[登录]错误并且再…"),
         ] {
             let found = snippet(text, &find(text, what), most);
             assert_eq!(marked(&found), expected, "{text}");

@@ -1,7 +1,10 @@
 //! How good a hit is: how rare its terms are and how often they stand in how much text (BM25), what kind of text it is,
 //! and how old. Index and scan use the same numbers.
 
+use std::cmp::Ordering;
+
 use crate::document::Part;
+use crate::hit::Sort;
 
 /// Why a hit stands where it stands. `value` is the product of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,5 +46,36 @@ impl Score {
     pub fn new(text: f32, part: Part, time: i64, now: i64) -> Score {
         let (part, age) = (part_weight(part), age_weight(time, now));
         Score { value: text * part * age, text, part, age }
+    }
+}
+
+/// What decides the place of a hit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place<'a> {
+    /// [`Score::value`].
+    pub value: f32,
+    /// When the event was recorded, epoch milliseconds.
+    pub time: i64,
+    /// The session's id.
+    pub session: &'a str,
+    /// The event.
+    pub seq: u64,
+    /// Which text of it.
+    pub nth: u64,
+}
+
+impl Place<'_> {
+    /// Which of two hits stands first: `Less` when this one does. Never equal for two texts.
+    ///
+    /// It also says which hit of a session is its best.
+    pub fn order(&self, other: &Place<'_>, sort: Sort) -> Ordering {
+        let by_value = match sort {
+            Sort::Relevance => other.value.total_cmp(&self.value),
+            Sort::Time => Ordering::Equal,
+        };
+        by_value
+            .then_with(|| other.time.cmp(&self.time))
+            .then_with(|| self.session.cmp(other.session))
+            .then_with(|| (self.seq, self.nth).cmp(&(other.seq, other.nth)))
     }
 }

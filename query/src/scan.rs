@@ -1,9 +1,33 @@
 //! Search without an index: every log is read. What a query means is the same.
+//!
+//! A hit is weighed by how rare its terms are, which is known when the last log was read. So a walk keeps of each match
+//! some numbers and no text, and the texts of those that are shown are read once more.
 
-use crate::corpus::Corpus;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use dshlog_codec::json::JsString;
+use dshlog_codec::{Generation, Header, Millis, Seq};
+
+use crate::corpus::{Candidate, Corpus, Reading};
+use crate::document::{Document, Part};
 use crate::error::Result;
-use crate::hit::{Found, Options};
-use crate::language::Query;
+use crate::extract::Extractor;
+use crate::hit::{Found, Hit, Options, Sort};
+use crate::language::{Node, Query, SessionFilter};
+use crate::matching::{Counts, Matcher};
+use crate::rank::{Place, Score};
+use crate::session::{Session, Soundness};
+
+/// How much a word of a segmenter adds, of what it would count on its own.
+const BETTER: f32 = 0.5;
+
+/// Constants of BM25, those of the index.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
 
 /// Read all logs on `jobs` threads and give what matches. Logs that cannot be read to their end, with the reason, go to
 /// `partial`.
@@ -12,8 +36,412 @@ pub fn scan(
     query: &Query,
     options: &Options,
     jobs: usize,
-    partial: &mut dyn FnMut(&std::path::Path, &str),
+    partial: &mut dyn FnMut(&Path, &str),
 ) -> Result<Found> {
-    let _ = (corpus, query, options, jobs, partial);
-    Ok(Found::default())
+    let listing = corpus.list();
+    for (path, reason) in &listing.passed_over {
+        partial(path, reason);
+    }
+    let mut logs = read_all(corpus, query, &listing.candidates, jobs);
+    for log in &logs {
+        match &log.session.soundness {
+            Soundness::Whole => {}
+            Soundness::Partial(reason) | Soundness::Unreadable(reason) => partial(&log.candidate.path, reason),
+        }
+    }
+    leave_out_copies(&mut logs);
+    let statistics = Statistics::of(&logs);
+    let mut places = matches(&logs, &statistics, options.now);
+    let documents = places.len() as u64;
+    let order = |left: &Weighed, right: &Weighed| {
+        left.place(&logs).order(&right.place(&logs), options.sort)
+    };
+    let counts = count(&places);
+    if !options.flat {
+        keep_best(&mut places, &logs, options.sort);
+    }
+    places.sort_by(order);
+    let shown: Vec<Weighed> = places.into_iter().skip(options.offset).take(options.limit).collect();
+    let count = |log: usize| if options.flat { 1 } else { counts.get(&log).copied().unwrap_or(1) };
+    let hits = show(corpus, query, &logs, &shown, &count);
+    Ok(Found { hits, documents, sessions: counts.len() as u64 })
+}
+
+/// A log that was read.
+struct Log<'a> {
+    candidate: &'a Candidate,
+    session: Session,
+    /// How many leading events are copies of the parent's.
+    inherited: u64,
+    /// Where the copies end was not seen.
+    is_lost: bool,
+    /// Some event replaced others.
+    replaces: bool,
+    /// Its copies are found under the session that wrote them.
+    leaves_out: bool,
+    own: Tally,
+    copies: Tally,
+    matches: Vec<Match>,
+}
+
+/// What is needed of all documents to weigh one.
+#[derive(Default)]
+struct Tally {
+    documents: u64,
+    terms: u64,
+    /// For each needle, and each term that makes one better, the documents that hold it.
+    with: Vec<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, counts: &Counts) {
+        self.documents += 1;
+        self.terms += u64::from(counts.length);
+        self.with.resize(counts.needles.len() + counts.better.len(), 0);
+        for (with, count) in self.with.iter_mut().zip(counts.needles.iter().chain(&counts.better)) {
+            *with += u64::from(*count > 0);
+        }
+    }
+}
+
+/// A document that matches, without its text.
+struct Match {
+    seq: u64,
+    nth: u32,
+    part: Part,
+    time: i64,
+    is_inherited: bool,
+    /// It matches when its log is whole, and when it is not.
+    when: [bool; 2],
+    counts: Counts,
+}
+
+fn read_all<'a>(corpus: &dyn Corpus, query: &Query, candidates: &'a [Candidate], jobs: usize) -> Vec<Log<'a>> {
+    let next = AtomicUsize::new(0);
+    let slots: Vec<Mutex<Option<Log<'a>>>> = candidates.iter().map(|_| Mutex::new(None)).collect();
+    let run = || {
+        let mut reader = Reader { corpus, matcher: Matcher::new(query), needs: Needs::of(query) };
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(candidate), Some(slot)) = (candidates.get(at), slots.get(at)) else { break };
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader.read(candidate));
+        }
+    };
+    let jobs = jobs.min(candidates.len());
+    if jobs <= 1 {
+        run();
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(run);
+            }
+        });
+    }
+    slots.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+}
+
+/// What a query must know that a walk does not tell.
+#[derive(Clone, Copy)]
+struct Needs {
+    replaced: bool,
+    soundness: bool,
+}
+
+impl Needs {
+    fn of(query: &Query) -> Needs {
+        fn has(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
+            match node {
+                Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(|node| has(node, is)),
+                Node::Not(node) => has(node, is),
+                node => is(node),
+            }
+        }
+        let soundness = |node: &Node| matches!(node, Node::Session(SessionFilter::Partial));
+        Needs {
+            replaced: has(&query.root, &|node| matches!(node, Node::Replaced)),
+            soundness: has(&query.root, &soundness),
+        }
+    }
+}
+
+struct Reader<'a> {
+    corpus: &'a dyn Corpus,
+    matcher: Matcher,
+    needs: Needs,
+}
+
+impl Reader<'_> {
+    fn read<'c>(&mut self, candidate: &'c Candidate) -> Log<'c> {
+        let replaced: HashSet<u64> = if self.needs.replaced {
+            self.corpus.replaced(candidate).into_iter().map(|replaced| replaced.seq.0).collect()
+        } else {
+            HashSet::new()
+        };
+        let header = self.corpus.header(candidate);
+        let mut extractor = header.as_ref().map(Extractor::new).unwrap_or_default();
+        let whole = session(candidate, header.as_ref().ok(), &extractor, Soundness::Whole);
+        let broken = Session { soundness: Soundness::Partial(String::new()), ..whole.clone() };
+        let (mut own, mut copies, mut matches) = (Tally::default(), Tally::default(), Vec::new());
+        let Reader { corpus, matcher, needs } = self;
+        let reading = corpus.read(candidate, None, &mut |event| {
+            extractor.see(event, &mut |document| {
+                let counts = matcher.counts(&document.text);
+                let tally = if document.is_inherited { &mut copies } else { &mut own };
+                tally.add(&counts);
+                let is_replaced = replaced.contains(&document.seq.0);
+                let when_whole = matcher.matches(&document, &whole, is_replaced);
+                let when_broken =
+                    if needs.soundness { matcher.matches(&document, &broken, is_replaced) } else { when_whole };
+                if when_whole || when_broken {
+                    matches.push(Match {
+                        seq: document.seq.0,
+                        nth: document.nth,
+                        part: document.part,
+                        time: document.time.0,
+                        is_inherited: document.is_inherited,
+                        when: [when_whole, when_broken],
+                        counts,
+                    });
+                }
+            });
+            ControlFlow::Continue(())
+        });
+        Log {
+            candidate,
+            session: session(candidate, reading.header.as_ref(), &extractor, soundness(&reading)),
+            inherited: reading.inherited,
+            is_lost: extractor.is_inheriting(),
+            replaces: reading.replaces,
+            leaves_out: false,
+            own,
+            copies,
+            matches,
+        }
+    }
+}
+
+fn soundness(reading: &Reading) -> Soundness {
+    match (&reading.fault, &reading.header) {
+        (None, _) => Soundness::Whole,
+        (Some(fault), Some(_)) => Soundness::Partial(fault.to_string()),
+        (Some(fault), None) => Soundness::Unreadable(fault.to_string()),
+    }
+}
+
+fn session(
+    candidate: &Candidate,
+    header: Option<&Header>,
+    extractor: &Extractor,
+    soundness: Soundness,
+) -> Session {
+    let text = |text: &JsString| text.to_lossy().into_owned();
+    let created = header.map_or(0, |header| i64::try_from(header.created_at).unwrap_or(i64::MAX));
+    Session {
+        id: header.map(|header| text(&header.id)).unwrap_or_default(),
+        path: candidate.path.clone(),
+        entry: candidate.entry.clone(),
+        generation: header.map_or(Generation(0), |header| header.version),
+        project: header.and_then(|header| header.cwd.as_ref()).map(text),
+        created: Millis(created),
+        last: Millis(extractor.last),
+        parent: header.and_then(|header| header.parent_session.as_ref()).map(text),
+        is_seeded: header.is_some_and(|header| header.is_seeded),
+        is_subagent: header.is_some_and(|header| header.is_subagent),
+        preset: header.and_then(|header| header.agent_preset.as_ref()).map(text),
+        title: extractor.title.clone(),
+        soundness,
+    }
+}
+
+/// Copies are left out where the log they come from is whole, unless it comes to be by copies of this one.
+fn leave_out_copies(logs: &mut [Log<'_>]) {
+    let mut by_id: HashMap<&str, usize> = HashMap::new();
+    for (at, log) in logs.iter().enumerate().filter(|(_, log)| !log.session.id.is_empty()) {
+        by_id.entry(&log.session.id).or_insert(at);
+    }
+    let parent = |at: usize| {
+        let session = &logs.get(at)?.session;
+        by_id.get(session.parent.as_deref().filter(|_| session.is_seeded)?).copied()
+    };
+    let leaves_out: Vec<bool> = (0..logs.len())
+        .map(|at| {
+            let Some(first) = parent(at) else { return false };
+            let is_whole = logs.get(first).is_some_and(|log| log.session.soundness == Soundness::Whole);
+            let is_lost = logs.get(at).is_none_or(|log| log.is_lost);
+            let mut met = HashSet::from([at]);
+            let mut way = Some(first);
+            while let Some(next) = way {
+                if !met.insert(next) {
+                    return false;
+                }
+                way = parent(next);
+            }
+            is_whole && !is_lost
+        })
+        .collect();
+    for (log, leaves_out) in logs.iter_mut().zip(leaves_out) {
+        log.leaves_out = leaves_out;
+    }
+}
+
+/// Of all documents that are searched.
+struct Statistics {
+    documents: f32,
+    average: f32,
+    with: Vec<f32>,
+}
+
+impl Statistics {
+    fn of(logs: &[Log<'_>]) -> Statistics {
+        let mut all = Tally::default();
+        for log in logs {
+            let copies = Some(&log.copies).filter(|_| !log.leaves_out);
+            for tally in std::iter::once(&log.own).chain(copies) {
+                all.documents += tally.documents;
+                all.terms += tally.terms;
+                all.with.resize(all.with.len().max(tally.with.len()), 0);
+                for (all, with) in all.with.iter_mut().zip(&tally.with) {
+                    *all += with;
+                }
+            }
+        }
+        let documents = number(all.documents);
+        Statistics {
+            documents,
+            average: (number(all.terms) / documents.max(1.0)).max(1.0),
+            with: all.with.into_iter().map(number).collect(),
+        }
+    }
+
+    /// How well a text fits: BM25 over all needles.
+    fn text(&self, counts: &Counts) -> f32 {
+        if counts.needles.is_empty() {
+            return 1.0;
+        }
+        let of = counts.needles.iter().map(|count| (*count, 1.0));
+        let better = counts.better.iter().map(|count| (*count, BETTER));
+        of.chain(better).zip(&self.with).map(|((count, weight), with)| weight * self.term(count, *with, counts.length)).sum()
+    }
+
+    fn term(&self, count: u32, with: f32, length: u32) -> f32 {
+        let rarity = (1.0 + (self.documents - with + 0.5) / (with + 0.5)).ln();
+        let (count, length) = (number(u64::from(count)), number(u64::from(length)));
+        rarity * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / self.average))
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rank needs no more than seven digits")]
+fn number(count: u64) -> f32 {
+    count as f32
+}
+
+/// A match with its score.
+#[derive(Clone, Copy)]
+struct Weighed {
+    log: usize,
+    seq: u64,
+    nth: u32,
+    time: i64,
+    score: Score,
+}
+
+impl Weighed {
+    fn place<'a>(&self, logs: &'a [Log<'_>]) -> Place<'a> {
+        let session = logs.get(self.log).map_or("", |log| &log.session.id);
+        Place { value: self.score.value, time: self.time, session, seq: self.seq, nth: u64::from(self.nth) }
+    }
+}
+
+fn matches(logs: &[Log<'_>], statistics: &Statistics, now: i64) -> Vec<Weighed> {
+    let mut found = Vec::new();
+    for (at, log) in logs.iter().enumerate() {
+        let is_broken = usize::from(log.session.soundness != Soundness::Whole);
+        let counted = |of: &&Match| {
+            of.when.get(is_broken) == Some(&true) && !(log.leaves_out && of.is_inherited)
+        };
+        found.extend(log.matches.iter().filter(counted).map(|of| Weighed {
+            log: at,
+            seq: of.seq,
+            nth: of.nth,
+            time: of.time,
+            score: Score::new(statistics.text(&of.counts), of.part, of.time, now),
+        }));
+    }
+    found
+}
+
+/// How many texts of each log match.
+fn count(found: &[Weighed]) -> HashMap<usize, u64> {
+    let mut counts = HashMap::new();
+    for found in found {
+        *counts.entry(found.log).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Of each log the match that stands before its others.
+fn keep_best(found: &mut Vec<Weighed>, logs: &[Log<'_>], sort: Sort) {
+    // Those of a log stand together.
+    found.sort_by(|left, right| {
+        left.log.cmp(&right.log).then_with(|| left.place(logs).order(&right.place(logs), sort))
+    });
+    found.dedup_by_key(|found| found.log);
+}
+
+/// Read the texts of what is shown.
+fn show(
+    corpus: &dyn Corpus,
+    query: &Query,
+    logs: &[Log<'_>],
+    shown: &[Weighed],
+    count: &dyn Fn(usize) -> u64,
+) -> Vec<Hit> {
+    let mut texts: HashMap<(usize, u64, u32), Document> = HashMap::new();
+    let mut left: HashMap<usize, HashSet<(u64, u32)>> = HashMap::new();
+    for found in shown {
+        left.entry(found.log).or_default().insert((found.seq, found.nth));
+    }
+    let mut replaced: HashMap<usize, HashMap<u64, Seq>> = HashMap::new();
+    for (at, mut wanted) in left {
+        let Some(log) = logs.get(at) else { continue };
+        if log.replaces {
+            let all = corpus.replaced(log.candidate).into_iter();
+            replaced.insert(at, all.map(|replaced| (replaced.seq.0, replaced.by)).collect());
+        }
+        let header = corpus.header(log.candidate);
+        let mut extractor = header.as_ref().map(Extractor::new).unwrap_or_default();
+        corpus.read(log.candidate, None, &mut |event| {
+            extractor.see(event, &mut |document| {
+                if wanted.remove(&(document.seq.0, document.nth)) {
+                    texts.insert((at, document.seq.0, document.nth), document);
+                }
+            });
+            if wanted.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+    let mut children: HashMap<&str, Vec<(String, u64)>> = HashMap::new();
+    for log in logs.iter().filter(|log| log.leaves_out) {
+        if let Some(parent) = &log.session.parent {
+            children.entry(parent).or_default().push((log.session.id.clone(), log.inherited));
+        }
+    }
+    let mut matcher = Matcher::new(query);
+    let hit = |found: &Weighed| {
+        let log = logs.get(found.log)?;
+        let document = texts.remove(&(found.log, found.seq, found.nth))?;
+        let seq = Seq(found.seq);
+        Some(Hit {
+            replaced_by: replaced.get(&found.log).and_then(|all| all.get(&found.seq)).copied(),
+            copies: crate::index::copies(&log.session.id, seq, &mut |id| {
+                Ok(children.get(id).cloned().unwrap_or_default())
+            })
+            .unwrap_or_default(),
+            count: count(found.log),
+            ranges: matcher.ranges(&document.text),
+            score: found.score,
+            session: log.session.clone(),
+            document,
+        })
+    };
+    shown.iter().filter_map(hit).collect()
 }

@@ -9,7 +9,7 @@ mod zstd;
 
 pub(crate) use ahead::Ahead;
 pub(crate) use raw::RawChunks;
-pub(crate) use scan::{FrameLayout, scan_frames, scan_to_fault};
+pub(crate) use scan::{FrameLayout, scan_frames, scan_on, scan_to_fault};
 pub(crate) use zstd::{TornFrame, ZstdChunks, header_frame};
 
 use crate::error::Result;

@@ -32,8 +32,12 @@ pub(crate) fn scan_frames(source: &Source, limit: u64) -> Result<FrameLayout> {
 
 /// As [`scan_frames`], with the frames that stand before the fault.
 pub(crate) fn scan_to_fault(source: &Source, limit: u64) -> (FrameLayout, Option<Error>) {
+    scan_on(source, FrameLayout::default(), limit)
+}
+
+/// Go on behind what an earlier scan found; `limit` counts all frames.
+pub(crate) fn scan_on(source: &Source, mut layout: FrameLayout, limit: u64) -> (FrameLayout, Option<Error>) {
     let mut window = Window { source, start: 0, bytes: Vec::new() };
-    let mut layout = FrameLayout::default();
     while layout.frames < limit && layout.complete_end < source.len() {
         let frame = layout.frames + 1;
         match scan_frame(&mut window, layout.complete_end) {

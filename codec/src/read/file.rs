@@ -16,6 +16,7 @@ use crate::line::{Lines, Start};
 use crate::source::{ReadAt, Source, open_regular};
 use crate::types::{Encoding, Generation};
 
+use super::mark::Mark;
 use super::reader::LogReader;
 
 /// What this reader is willing to hold. The official reader has no limits of its own but those of its machine.
@@ -118,6 +119,15 @@ impl LogFile {
     /// events of the frames that stand before it.
     pub fn read_to_damage(&self, limits: &Limits) -> Result<LogReader> {
         LogReader::new(self, *limits, true).map_err(|e| self.locate(e))
+    }
+
+    /// Begin a walk behind a mark of an earlier one; nothing when the log no longer is what it was up to there. What stands
+    /// behind is read as by [`LogFile::read_to_damage`].
+    pub fn read_from(&self, mark: &Mark, limits: &Limits) -> Result<Option<LogReader>> {
+        let open = || {
+            if mark.fits(&self.source)? { LogReader::behind(self, mark, *limits).map(Some) } else { Ok(None) }
+        };
+        open().map_err(|e: Error| self.locate(e))
     }
 
     /// Begin a walk over the physical lines, header included, which are not looked at. Ends with the last complete

@@ -6,7 +6,7 @@ use crate::at::{At, Place};
 use crate::check::Rule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{Envelope, Event};
-use crate::frame::{FrameLayout, scan_to_fault};
+use crate::frame::{FrameLayout, scan_on, scan_to_fault};
 use crate::generation::{EndSeed, Rules};
 use crate::header::Header;
 use crate::json::{Js, Tape};
@@ -16,6 +16,7 @@ use crate::source::Source;
 use crate::types::{Encoding, Generation, Seq};
 
 use super::file::{Limits, LogFile, parse_header, raw_lines, torn_lines, zstd_lines};
+use super::mark::Mark;
 
 /// What a walk has found at the end of a log that it accepts.
 #[derive(Debug, Default)]
@@ -31,6 +32,8 @@ pub struct End {
     pub dropped_bytes: u64,
     /// The damage at which the tail begins.
     pub issue: Option<Error>,
+    /// Where a later walk can go on.
+    pub mark: Option<Mark>,
 }
 
 /// What the next append of the real runtime would do to a torn log (`docs/spec/storage.md`, 8.4).
@@ -54,6 +57,8 @@ pub struct LogReader {
     lines: Lines,
     /// Zstd: the frames. Taken when the torn frame has been entered.
     layout: Option<FrameLayout>,
+    /// Zstd: how many frames are complete.
+    frames: u64,
     /// A fault in the structure of the frames behind those of `layout`.
     fault: Option<Error>,
     in_torn: bool,
@@ -121,17 +126,56 @@ impl LogReader {
                 (zstd_lines(source, layout.first_end, layout, 2, start, &limits)?, Some(layout), fault)
             }
         };
-        Ok(LogReader {
+        let walk = Walk { committed: start.offset, ..Walk::default() };
+        Ok(LogReader::over(log, limits, rules, (header, line), (lines, layout, fault), walk))
+    }
+
+    /// A walk over what stands behind a mark that fits.
+    pub(super) fn behind(log: &LogFile, mark: &Mark, limits: Limits) -> Result<LogReader> {
+        let (line, first) = log.header_line(&limits, false)?;
+        let header = parse_header(&line, log.generation)?;
+        let rules = Rules::of(log.generation).ok_or(ErrorKind::Newer { version: log.generation.0 })?;
+        let start = Start { line: mark.lines + 1, offset: mark.text };
+        let source = &log.source;
+        let (lines, layout, fault) = match log.encoding {
+            Encoding::Raw => (raw_lines(source, start, &limits), None, None),
+            Encoding::Zstd => {
+                let before = FrameLayout { frames: mark.frames, complete_end: mark.byte, ..first };
+                let (layout, fault) = scan_on(source, before, u64::MAX);
+                let lines = zstd_lines(source, mark.byte, layout, mark.frames + 1, start, &limits)?;
+                (lines, Some(layout), fault)
+            }
+        };
+        let walk = Walk {
+            count: mark.events,
+            emitted: mark.events,
+            marker: header.is_seeded.then_some(mark.inherited),
+            committed: start.offset,
+            ..Walk::default()
+        };
+        Ok(LogReader::over(log, limits, rules, (header, line), (lines, layout, fault), walk))
+    }
+
+    fn over(
+        log: &LogFile,
+        limits: Limits,
+        rules: Rules,
+        (header, header_line): (Header, Vec<u8>),
+        (lines, layout, fault): (Lines, Option<FrameLayout>, Option<Error>),
+        walk: Walk,
+    ) -> LogReader {
+        LogReader {
             header,
-            header_line: String::from_utf8_lossy(&line).into_owned(),
+            header_line: String::from_utf8_lossy(&header_line).into_owned(),
             path: log.path.clone(),
             rules,
             encoding: log.encoding,
-            source: source.clone(),
+            source: log.source.clone(),
             limits,
-            walk: Walk { committed: start.offset, ..Walk::default() },
+            walk,
             lines,
             layout,
+            frames: 0,
             fault,
             in_torn: false,
             text: String::new(),
@@ -141,7 +185,7 @@ impl LogReader {
             member_tape: Tape::new(),
             refused: false,
             end: None,
-        })
+        }
     }
 
     /// The header as stored.
@@ -280,6 +324,7 @@ impl LogReader {
     /// Behind the complete frames: the checks that are made there, and the torn frame if there is one.
     fn enter_torn_frame(&mut self) -> Result<bool> {
         let Some(layout) = self.layout.take() else { return Ok(false) };
+        self.frames = layout.frames;
         if let Some(issue) = self.walk.any_issue()
             && !self.rules.tail_in_frames
         {
@@ -460,12 +505,28 @@ impl LogReader {
             recovered: if is_zstd { self.walk.recovered } else { 0 },
         });
         let tail = torn_at.is_some() || self.walk.first_issue.is_some();
+        let mark = if tail || self.rules.packed { None } else { Some(self.mark(cut)?) };
         Ok(End {
             events,
             cut,
             torn,
             dropped_bytes: if tail { len - tail_from.min(len) } else { 0 },
             issue: self.walk.any_issue(),
+            mark,
+        })
+    }
+
+    /// Where the walk is, behind everything.
+    fn mark(&self, inherited: u64) -> Result<Mark> {
+        let byte = self.source.len();
+        Ok(Mark {
+            byte,
+            frames: self.frames,
+            lines: self.lines.next_number() - 1,
+            text: self.lines.end_offset(),
+            events: self.walk.count,
+            inherited,
+            witness: Mark::witness_at(&self.source, byte)?,
         })
     }
 }

@@ -25,6 +25,11 @@ impl Extractor {
         Extractor::default()
     }
 
+    /// True in front of the mark behind the copies of a parent's events.
+    pub fn is_inheriting(&self) -> bool {
+        false
+    }
+
     /// Look at the next event of V4 and show its documents to `tell`.
     pub fn see(&mut self, event: &Event<'_>, tell: &mut dyn FnMut(Document)) {
         let _ = (event, tell);

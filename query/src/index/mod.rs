@@ -1,51 +1,125 @@
 //! The full-text index, and the catalog beside it, as one thing: a folder.
 //!
-//! [`Index`] reads, and never waits; [`Update`] writes, and is alone.
+//! [`Index`] reads, and never waits; [`Update`] writes, and is alone. [`freshen`] is the update that a search can afford,
+//! [`watch`] the one that does not end.
 
+mod collect;
+mod ending;
+mod filter;
+mod folder;
+mod fresh;
+mod plan;
+mod reader;
+mod reconcile;
+mod schema;
+mod steady;
+mod text;
 mod update;
+mod watch;
+mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+pub(crate) use folder::rules;
+pub use fresh::{Freshness, freshen};
+pub(crate) use reader::{Facts, copies};
+pub use schema::{Fields, SCHEMA_VERSION, builder, register};
 pub use update::{Progress, Report, Skipped, Update, Wait};
+pub use watch::{Watch, watch};
 
+use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::hit::{Found, Options};
 use crate::language::Query;
 use crate::session::Session;
+use folder::Folder;
+use text::Text;
 
 /// An index that is read: the state of one moment.
-pub struct Index {}
+pub struct Index {
+    folder: PathBuf,
+    catalog: Catalog,
+    text: Text,
+    generation: u64,
+    updated: i64,
+}
+
+/// How large an index is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Sessions in it, whole or not.
+    pub sessions: u64,
+    /// Documents in it.
+    pub documents: u64,
+    /// Bytes of its files.
+    pub bytes: u64,
+}
 
 impl Index {
     /// Open the index in `folder`. [`Error::NoIndex`] when there is none, [`Error::Foreign`], [`Error::Newer`],
-    /// [`Error::Damaged`]; an index of an older format is [`Error::Damaged`], too: it must be made anew.
+    /// [`Error::Damaged`], and [`Error::Outdated`] for one that was made with older rules. Of the last two an update
+    /// makes it anew.
     pub fn open(folder: &Path) -> Result<Index> {
-        Err(Error::NoIndex(folder.to_owned()))
+        let place = Folder::open(folder)?;
+        let catalog = Catalog::read(&place.catalog())?;
+        let state = catalog.state()?;
+        if state.rules != rules() {
+            let why = format!("it was made with {}; these are {}", state.rules, rules());
+            return Err(Error::Outdated { path: folder.to_owned(), why });
+        }
+        let text = Text::open(&place.text()).map_err(|error| match error {
+            // A first update was killed before its first commit.
+            Error::NoIndex(_) => Error::NoIndex(folder.to_owned()),
+            error => error,
+        })?;
+        // A commit in between shows in the number of the text first; what the catalog does not know yet is passed over.
+        let committed = text.payload.as_deref().and_then(|number| number.parse().ok()).unwrap_or(0);
+        if committed < state.generation {
+            let why = "text and catalog do not belong together".to_owned();
+            return Err(Error::Damaged { path: folder.to_owned(), why });
+        }
+        Ok(Index {
+            folder: folder.to_owned(),
+            catalog,
+            text,
+            generation: state.generation,
+            updated: state.updated,
+        })
     }
 
     /// Number of the state: one more for each update that changed something.
     pub fn generation(&self) -> u64 {
-        0
+        self.generation
     }
 
     /// When it was last brought up to date, epoch milliseconds.
     pub fn updated(&self) -> i64 {
-        0
+        self.updated
     }
 
     /// What matches.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Found> {
-        let _ = (query, options);
-        Ok(Found::default())
+        reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options)
     }
 
     /// All sessions, with how far they are in the index.
     pub fn sessions(&self) -> Result<Vec<Session>> {
-        Ok(Vec::new())
+        Ok(self.catalog.sessions()?.into_iter().map(|(_, session)| session).collect())
     }
 
     /// How many sessions are not whole in the index: partial, and unreadable.
     pub fn unsound(&self) -> Result<(u64, u64)> {
-        Ok((0, 0))
+        self.catalog.unsound()
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> Result<Size> {
+        let (sessions, documents) = self.catalog.count()?;
+        Ok(Size { sessions, documents, bytes: Folder::open(&self.folder)?.size() })
     }
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod update_tests;

@@ -1,9 +1,20 @@
 //! Bringing an index up to date.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::corpus::Corpus;
-use crate::error::Result;
+use tantivy::IndexWriter;
+use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
+
+use super::folder::{Folder, Lock, rules};
+use super::reconcile::{Known, Place, depths, place, skips};
+use super::schema::{Fields, builder, register};
+use super::writer::{Reader, Work, skipped};
+use crate::catalog::{Catalog, Changes};
+use crate::corpus::{Candidate, Corpus};
+use crate::error::{Error, Result};
+use crate::session::Soundness;
 
 /// What to do when another process is writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +52,7 @@ pub struct Report {
     pub documents: u64,
     /// Bytes of files that were read.
     pub bytes: u64,
-    /// Logs that are not whole in the index now.
+    /// Logs that are not whole in the index now; after a look at some logs alone, those of them.
     pub skipped: Vec<Skipped>,
 }
 
@@ -58,24 +69,325 @@ pub struct Skipped {
     pub reason: String,
 }
 
+/// Logs of so many bytes are read between two commits. A run that is killed keeps what was committed.
+const BATCH: u64 = 128 << 20;
+
+/// Below so many bytes one thread is enough, and nothing is merged.
+const SMALL: u64 = 2 << 20;
+
+/// Memory for each thread that indexes. Tantivy asks for 15 MB at least.
+const MEMORY: usize = 96 << 20;
+const SMALL_MEMORY: usize = 16 << 20;
+
+/// So many segments are left alone by small updates.
+const SEGMENTS: usize = 24;
+
 /// The one writer of an index.
-pub struct Update {}
+pub struct Update {
+    folder: Folder,
+    catalog: Catalog,
+    text: tantivy::Index,
+    _lock: Lock,
+}
 
 impl Update {
     /// Take the lock of the index in `folder`, make the index when there is none, heal what a killed update left.
+    ///
+    /// An index that is damaged, or made with older rules, is made anew; `progress` is told.
     pub fn open(folder: &Path, wait: Wait, progress: &dyn Progress) -> Result<Update> {
-        let _ = (folder, wait, progress);
-        Ok(Update {})
+        let folder = Folder::make(folder)?;
+        let lock = folder.lock(wait)?;
+        let (catalog, text) = match open(&folder) {
+            Ok(opened) => opened,
+            Err(error) if error.is_curable() => {
+                progress.tell(&format!("the index is made anew: {error}"));
+                folder.clear()?;
+                open(&folder)?
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Update { folder, catalog, text, _lock: lock })
     }
 
     /// Forget everything.
     pub fn clear(&mut self) -> Result<()> {
+        self.folder.clear()?;
+        (self.catalog, self.text) = open(&self.folder)?;
         Ok(())
     }
 
     /// Look at all logs of `corpus`, with `jobs` threads, and read what changed.
     pub fn run(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
-        let _ = (corpus, jobs, progress);
-        Ok(Report::default())
+        match self.look_at_all(corpus, jobs, progress) {
+            Err(error) if error.is_curable() => {
+                progress.tell(&format!("the index is made anew: {error}"));
+                self.clear()?;
+                self.look_at_all(corpus, jobs, progress)
+            }
+            result => result,
+        }
     }
+
+    fn look_at_all(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
+        self.catalog.check()?;
+        let broken = self.text.validate_checksum()?;
+        if let Some(file) = broken.iter().next() {
+            let why = format!("{} is not what was written", file.display());
+            return Err(Error::Damaged { path: self.folder.path().to_owned(), why });
+        }
+        let listing = corpus.list();
+        let mut rows = self.catalog.rows()?;
+        let mut soundness: HashMap<String, Soundness> = HashMap::new();
+        let mut logs = Vec::with_capacity(listing.candidates.len());
+        for candidate in listing.candidates {
+            let row = rows.remove(&place(&candidate));
+            logs.push(known(corpus, candidate, row));
+        }
+        for log in &logs {
+            if let (Some(row), false) = (&log.row, log.is_changed()) {
+                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+            }
+        }
+        let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
+        let mut report = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
+        self.catalog.looked(now(), &listing.folders)?;
+        for (path, reason) in listing.passed_over {
+            report.skipped.push(Skipped { path, session: None, is_partial: false, reason });
+        }
+        report.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(report)
+    }
+
+    /// The places of the logs below a folder, as the index knows them.
+    pub(super) fn places_in(&self, folder: &Path) -> Result<Vec<Place>> {
+        self.catalog.places_in(folder)
+    }
+
+    /// Read those of `candidates` that changed, and forget those of `gone`.
+    pub fn run_some(
+        &mut self,
+        corpus: &dyn Corpus,
+        candidates: Vec<Candidate>,
+        gone: &[(PathBuf, Option<String>)],
+        jobs: usize,
+        progress: &dyn Progress,
+    ) -> Result<Report> {
+        let mut logs = Vec::new();
+        let mut soundness = HashMap::new();
+        let mut removed = Vec::new();
+        for candidate in candidates {
+            let row = self.catalog.row_at(&candidate.path, candidate.entry.as_deref())?;
+            let log = known(corpus, candidate, row);
+            if let Some(seed) = &log.seed
+                && let Some(parent) = self.catalog.soundness(seed)?
+            {
+                soundness.insert(seed.clone(), parent);
+            }
+            logs.push(log);
+        }
+        for (path, entry) in gone {
+            removed.extend(self.catalog.row_at(path, entry.as_deref())?.map(|row| row.log));
+        }
+        self.apply(corpus, logs, &removed, soundness, jobs, progress)
+    }
+
+    /// Read what changed among `logs`, parents in front of their children, in batches.
+    fn apply(
+        &mut self,
+        corpus: &dyn Corpus,
+        logs: Vec<Known>,
+        removed: &[u64],
+        mut soundness: HashMap<String, Soundness>,
+        jobs: usize,
+        progress: &dyn Progress,
+    ) -> Result<Report> {
+        let mut report = Report { removed: removed.len() as u64, ..Report::default() };
+        let mut next_log = self.catalog.state()?.next_log;
+        let mut order: Vec<(usize, &Known)> = depths(&logs).into_iter().zip(&logs).collect();
+        order.sort_by_key(|(depth, _)| *depth);
+        let changed = logs.iter().filter(|log| log.is_changed());
+        let bytes: u64 = changed.clone().map(|log| self.bytes_of(log)).sum();
+        progress.begin(changed.count() as u64, bytes);
+
+        let mut session = None;
+        let mut changes = Changes::default();
+        if !removed.is_empty() {
+            let writer = self.begin(&mut session, bytes, jobs)?;
+            let (_, fields) = Fields::new();
+            for log in removed {
+                writer.delete_term(tantivy::Term::from_field_u64(fields.log, *log));
+            }
+            changes.removed = removed.to_vec();
+        }
+        for level in order.chunk_by(|(a, _), (b, _)| a == b) {
+            // Decided here: what the level above gave is known.
+            let mut work = Vec::new();
+            for (_, log) in level {
+                let skips = skips(log, &soundness);
+                let is_other = log.row.as_ref().is_some_and(|row| row.skips_inherited != skips);
+                if !log.is_changed() && !is_other {
+                    report.unchanged += 1;
+                    report.skipped.extend(log.row.as_ref().and_then(skipped));
+                    continue;
+                }
+                let number = log.row.as_ref().map_or_else(
+                    || {
+                        next_log += 1;
+                        next_log - 1
+                    },
+                    |row| row.log,
+                );
+                work.push(Work { log, number, skips, continues: !is_other });
+            }
+            for batch in batches(&work) {
+                let writer = self.begin(&mut session, bytes, jobs)?;
+                let reader = Reader { corpus, writer, fields: Fields::new().1 };
+                for read in reader.read_all(batch, jobs, progress)? {
+                    let row = read.note(&mut changes, &mut report);
+                    report.skipped.extend(skipped(&row));
+                    soundness.insert(row.session, row.soundness);
+                }
+                changes.next_log = next_log;
+                self.commit(writer_of(&mut session)?, &std::mem::take(&mut changes))?;
+            }
+        }
+        if !changes.is_empty() {
+            changes.next_log = next_log;
+            self.commit(writer_of(&mut session)?, &changes)?;
+        }
+        if let Some(writer) = session {
+            writer.wait_merging_threads()?;
+        }
+        report.generation = self.catalog.state()?.generation;
+        Ok(report)
+    }
+
+    /// How much of a log is to be read, as far as its size tells.
+    fn bytes_of(&self, log: &Known) -> u64 {
+        let before = log.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
+        log.candidate.stamp.len.saturating_sub(before)
+    }
+
+    /// The writer of this run, made when it is first needed.
+    fn begin<'a>(
+        &self,
+        session: &'a mut Option<IndexWriter>,
+        bytes: u64,
+        jobs: usize,
+    ) -> Result<&'a IndexWriter> {
+        if session.is_none() {
+            let is_small = bytes < SMALL;
+            let threads = if is_small { 1 } else { jobs.clamp(1, 8) };
+            let memory = if is_small { SMALL_MEMORY } else { MEMORY };
+            let writer: IndexWriter = self.text.writer_with_num_threads(threads, memory * threads)?;
+            let segments = self.text.searchable_segment_ids()?.len();
+            if is_small && segments < SEGMENTS {
+                writer.set_merge_policy(Box::new(NoMergePolicy));
+            } else {
+                let mut policy = LogMergePolicy::default();
+                policy.set_min_num_segments(4);
+                writer.set_merge_policy(Box::new(policy));
+            }
+            *session = Some(writer);
+        }
+        session.as_ref().ok_or_else(|| self.lost())
+    }
+
+    fn lost(&self) -> Error {
+        Error::Damaged { path: self.folder.path().to_owned(), why: "its writer is gone".to_owned() }
+    }
+
+    /// Commit index and catalog as one.
+    fn commit(&mut self, writer: &mut IndexWriter, changes: &Changes) -> Result<()> {
+        let generation = self.catalog.state()?.generation + 1;
+        self.catalog.intend(generation, changes)?;
+        let mut prepared = writer.prepare_commit()?;
+        prepared.set_payload(&generation.to_string());
+        prepared.commit()?;
+        self.catalog.settle(generation)?;
+        Ok(())
+    }
+}
+
+fn writer_of(session: &mut Option<IndexWriter>) -> Result<&mut IndexWriter> {
+    let gone = || tantivy::TantivyError::SystemError("no writer was begun".to_owned());
+    session.as_mut().ok_or_else(|| gone().into())
+}
+
+/// Open or make catalog and index, and let what a killed run left come into force or be forgotten.
+fn open(folder: &Folder) -> Result<(Catalog, tantivy::Index)> {
+    let mut catalog = Catalog::write(&folder.catalog(), &rules())?;
+    let state = catalog.state()?;
+    if state.rules != rules() {
+        let why = format!("it was made with {}; these are {}", state.rules, rules());
+        return Err(Error::Outdated { path: folder.path().to_owned(), why });
+    }
+    let at = folder.text();
+    let text = if at.join("meta.json").exists() {
+        tantivy::Index::open_in_dir(&at)?
+    } else {
+        std::fs::create_dir_all(&at).map_err(|e| Error::io("make the folder", &at, e))?;
+        builder().create_in_dir(&at)?
+    };
+    register(&text);
+    let committed = committed(&text)?;
+    catalog.settle(committed)?;
+    if catalog.state()?.generation != committed {
+        let why = "text and catalog do not belong together".to_owned();
+        return Err(Error::Damaged { path: folder.path().to_owned(), why });
+    }
+    Ok((catalog, text))
+}
+
+/// The number that the index was last committed under.
+pub(super) fn committed(text: &tantivy::Index) -> Result<u64> {
+    let payload = text.load_metas()?.payload;
+    Ok(payload.and_then(|payload| payload.parse().ok()).unwrap_or(0))
+}
+
+/// What name, catalog and, where something changed, header tell of a log.
+fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<crate::catalog::LogRow>) -> Known {
+    if let Some(row) = row.filter(|row| row.stamp() == candidate.stamp || !row.session.is_empty()) {
+        let seed = row.parent.clone().filter(|_| row.is_seeded);
+        return Known { candidate, session: Some(row.session.clone()), seed, row: Some(row) };
+    }
+    let header = corpus.header(&candidate).ok();
+    let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
+    let seed =
+        header.as_ref().filter(|header| header.is_seeded).and_then(|header| header.parent_session.as_ref());
+    Known {
+        session: header.as_ref().map(|header| text(&header.id)),
+        seed: seed.map(text),
+        row: None,
+        candidate,
+    }
+}
+
+/// Work in pieces of about [`BATCH`] bytes.
+fn batches<'a, 'b>(work: &'b [Work<'a>]) -> Vec<&'b [Work<'a>]> {
+    let mut rest = work;
+    let mut batches = Vec::new();
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fit = rest.iter().take_while(|work| {
+            let fits = bytes < BATCH;
+            // Compressed logs hold some times as much.
+            bytes += 4 * work.log.candidate.stamp.len;
+            fits
+        });
+        let (batch, others) = rest.split_at(fit.count().max(1));
+        batches.push(batch);
+        rest = others;
+    }
+    batches
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The places of `candidates`.
+pub(super) fn places(candidates: &[Candidate]) -> HashSet<Place> {
+    candidates.iter().map(place).collect()
 }

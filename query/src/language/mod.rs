@@ -1,12 +1,20 @@
 //! The query language: words, `"phrases"`, `prefix*`, `/regular expressions/`, `field:value`, `-not`, `OR`, `( )`.
 
+mod date;
+mod field;
+mod filter;
+mod lex;
+mod parse;
+mod show;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
 use dshlog_codec::Generation;
 
 use crate::analysis::Needle;
-use crate::document::{Document, Part, Role};
-use crate::session::Session;
+use crate::document::{Part, Role};
 
 /// A query that was understood.
 #[derive(Clone, Debug)]
@@ -84,22 +92,6 @@ pub enum SessionFilter {
     Preset(String),
 }
 
-impl DocumentFilter {
-    /// True for a document with this fact.
-    pub fn admits(&self, document: &Document) -> bool {
-        let _ = document;
-        true
-    }
-}
-
-impl SessionFilter {
-    /// True for a session with this fact.
-    pub fn admits(&self, session: &Session) -> bool {
-        let _ = session;
-        true
-    }
-}
-
 /// Where a query could not be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -112,11 +104,65 @@ pub struct QueryError {
     pub hint: Option<String>,
 }
 
+impl QueryError {
+    fn new(message: impl Into<String>, at: Range<usize>) -> Self {
+        QueryError { message: message.into(), at, hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
 impl Query {
     /// Understand a query. Days and hours are those of `zone`.
     pub fn parse(text: &str, now: jiff::Timestamp, zone: &jiff::tz::TimeZone) -> Result<Query, QueryError> {
-        let _ = (now, zone);
-        let needles = text.split_whitespace().filter_map(Needle::word).map(Node::Text).collect();
-        Ok(Query { root: Node::All(needles), text: text.to_owned() })
+        parse::parse(text, now, zone)
     }
+
+    /// Put what `resolve` gives in the place of folders that mean nothing without their surroundings, such as `~/work`.
+    pub fn resolve_projects(&mut self, resolve: &dyn Fn(&str) -> Option<String>) {
+        fn walk(node: &mut Node, resolve: &dyn Fn(&str) -> Option<String>) {
+            match node {
+                Node::All(nodes) | Node::Any(nodes) => nodes.iter_mut().for_each(|node| walk(node, resolve)),
+                Node::Not(node) => walk(node, resolve),
+                Node::Session(SessionFilter::Project(project)) => {
+                    if let Some(resolved) = resolve(project) {
+                        *project = resolved;
+                    }
+                }
+                _ => {}
+            }
+        }
+        walk(&mut self.root, resolve);
+    }
+
+    /// True when the query can only be answered by knowing what left the surface.
+    pub fn asks_for_replaced(&self) -> bool {
+        fn walk(node: &Node) -> bool {
+            match node {
+                Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(walk),
+                Node::Not(node) => walk(node),
+                Node::Replaced => true,
+                _ => false,
+            }
+        }
+        walk(&self.root)
+    }
+}
+
+/// The known word that somebody may have meant: one letter away, or two where both are long. Words shorter than `least`
+/// are never taken for others.
+fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>, least: usize) -> Option<&'a str> {
+    let far = |known: &str| {
+        let shorter = typed.chars().count().min(known.chars().count());
+        if shorter > 5 { 2 } else { 1 }
+    };
+    known
+        .filter(|known| typed.chars().count().max(known.len()) >= least && typed.chars().count() + 1 >= least)
+        .map(|known| (strsim::osa_distance(typed, known), known))
+        .filter(|(distance, known)| *distance <= far(known))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }

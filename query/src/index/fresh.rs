@@ -1,0 +1,112 @@
+//! The update that a search can afford: a look at what was used last, and at what came and went.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use super::update::{Progress, Update, Wait, places};
+use crate::catalog::Catalog;
+use crate::corpus::{Candidate, Corpus};
+use crate::error::{Error, Result};
+
+use super::folder::Folder;
+
+/// So many logs are looked at: those that were used last.
+const LATEST: u64 = 64;
+
+/// So many bytes are read at once; for more a search does not wait.
+const MOST: u64 = 4 << 20;
+
+/// Whether an index tells what the logs tell, as far as a quick look sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nothing changed.
+    Fresh,
+    /// So many logs had changed, and were read.
+    Freshened(u64),
+    /// So many logs changed, and are too much to read at once.
+    Behind(u64),
+    /// Logs changed, and another process is writing.
+    Busy(u64),
+}
+
+/// What changed.
+#[derive(Default)]
+struct Change {
+    candidates: Vec<Candidate>,
+    gone: Vec<(PathBuf, Option<String>)>,
+    bytes: u64,
+}
+
+/// Look at the folders of the home and at the logs that were used last, and read what changed when that is little.
+///
+/// A log that was not used for long and goes on is missed until [`Update::run`]: its folder is not looked at.
+pub fn freshen(folder: &Path, corpus: &dyn Corpus, progress: &dyn Progress) -> Result<Freshness> {
+    let place = Folder::open(folder)?;
+    let change = look(&Catalog::read(&place.catalog())?, corpus)?;
+    let count = (change.candidates.len() + change.gone.len()) as u64;
+    if count == 0 {
+        return Ok(Freshness::Fresh);
+    }
+    if change.bytes > MOST {
+        return Ok(Freshness::Behind(count));
+    }
+    let mut update = match Update::open(folder, Wait::No, progress) {
+        Ok(update) => update,
+        Err(Error::Locked(_)) => return Ok(Freshness::Busy(count)),
+        Err(error) => return Err(error),
+    };
+    update.run_some(corpus, change.candidates, &change.gone, 1, progress)?;
+    Ok(Freshness::Freshened(count))
+}
+
+fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
+    let mut change = Change::default();
+    let mut seen = HashSet::new();
+    for row in catalog.latest(LATEST)? {
+        let before = (row.path.clone(), row.entry.clone());
+        let now = corpus.look(&row.path, row.entry.as_deref());
+        let is_moved = now.as_ref().is_none_or(|now| now.path != row.path);
+        if is_moved {
+            change.gone.push(before.clone());
+        }
+        seen.insert(before);
+        if let Some(now) = now.filter(|now| is_moved || now.stamp != row.stamp()) {
+            change.bytes += now.stamp.len.saturating_sub(if is_moved { 0 } else { row.stamp().len });
+            change.candidates.push(now);
+        }
+    }
+    let folders = catalog.folders()?;
+    let known: Vec<PathBuf> = folders.iter().map(|(path, _)| path.clone()).collect();
+    for (path, before) in &folders {
+        if modified(path) == Some(*before) {
+            continue;
+        }
+        let listing = corpus.list_in(path, &known);
+        let now = listing.map(|listing| listing.candidates).unwrap_or_default();
+        for candidate in
+            now.iter().filter(|candidate| !seen.contains(&(candidate.path.clone(), candidate.entry.clone())))
+        {
+            let row = catalog.row_at(&candidate.path, candidate.entry.as_deref())?;
+            if row.is_none_or(|row| row.stamp() != candidate.stamp) {
+                change.bytes += candidate.stamp.len;
+                change.candidates.push(candidate.clone());
+            }
+        }
+        let now = places(&now);
+        for place in catalog.places_in(path)? {
+            if !now.contains(&place) && !seen.contains(&place) {
+                change.gone.push(place);
+            }
+        }
+    }
+    let mut met = HashSet::new();
+    change.candidates.retain(|candidate| met.insert((candidate.path.clone(), candidate.entry.clone())));
+    Ok(change)
+}
+
+/// When a folder was last changed, nanoseconds since the epoch.
+fn modified(path: &Path) -> Option<i64> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    i64::try_from(modified.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
