@@ -72,7 +72,7 @@ impl Corpus for Made {
     fn list(&self) -> Listing {
         let candidate =
             |log: &Log| Candidate { path: log.path.clone(), entry: None, stamp: Stamp::default() };
-        Listing { candidates: self.0.iter().map(candidate).collect(), passed_over: Vec::new() }
+        Listing { candidates: self.0.iter().map(candidate).collect(), ..Listing::default() }
     }
 
     fn header(&self, candidate: &Candidate) -> dshlog_codec::Result<Header> {
@@ -98,6 +98,14 @@ impl Corpus for Made {
             fault: log.is_faulty.then(fault),
             ..Reading::default()
         }
+    }
+
+    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
+        self.list().candidates.into_iter().find(|candidate| candidate.path == path)
+    }
+
+    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Option<Listing> {
+        Some(self.list())
     }
 
     fn replaced(&self, _: &Candidate) -> Vec<Replaced> {

@@ -72,6 +72,14 @@ impl Corpus for Logs {
         }
     }
 
+    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
+        self.list().candidates.into_iter().find(|candidate| candidate.path == path)
+    }
+
+    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Option<Listing> {
+        Some(self.list())
+    }
+
     fn replaced(&self, _: &Candidate) -> Vec<Replaced> {
         Vec::new()
     }
