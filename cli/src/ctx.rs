@@ -112,6 +112,12 @@ impl Ctx {
         self.home.is_some() || self.root.is_some()
     }
 
+    /// The home folder of the user.
+    #[expect(clippy::unused_self, reason = "what the environment says is asked of the context")]
+    pub(crate) fn user_home(&self) -> Option<PathBuf> {
+        etcetera::home_dir().ok()
+    }
+
     /// Whether to show everything: `-v`.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose

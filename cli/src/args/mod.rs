@@ -11,6 +11,7 @@ mod man;
 mod migrate;
 mod read;
 mod request;
+mod search;
 mod stats;
 mod verify;
 
@@ -29,6 +30,7 @@ pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
 pub(crate) use request::{Request, ToolUpdate, YesNo};
+pub(crate) use search::{Search, Sort};
 pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
@@ -154,6 +156,7 @@ pub(crate) enum When {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ls(Ls),
+    Search(Search),
     Index(Index),
     Read(Read),
     Request(Request),

@@ -13,6 +13,7 @@ mod moment;
 mod passed_over;
 mod read;
 mod request;
+mod search;
 mod stats;
 mod verify;
 
@@ -24,6 +25,7 @@ use crate::exit::{Failure, Outcome};
 pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
     match command {
         Command::Ls(args) => ls::run(ctx, &args),
+        Command::Search(args) => search::run(ctx, &args),
         Command::Index(args) => index::run(ctx, &args),
         Command::Read(args) => read::run(ctx, &args),
         Command::Request(args) => request::run(ctx, &args),

@@ -11,6 +11,7 @@ pub(crate) mod migrate;
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod request;
+pub(crate) mod search;
 pub(crate) mod shell;
 pub(crate) mod state;
 pub(crate) mod stats;

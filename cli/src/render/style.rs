@@ -24,6 +24,8 @@ pub(crate) enum Role {
     Bad,
     /// Worth a look.
     Warn,
+    /// What a search found.
+    Match,
 }
 
 impl Role {
@@ -39,6 +41,7 @@ impl Role {
             Role::Agent => style.bold().fg_color(Some(AnsiColor::Magenta.into())),
             Role::Good => style.fg_color(Some(AnsiColor::Green.into())),
             Role::Bad => style.fg_color(Some(AnsiColor::Red.into())),
+            Role::Match => style.bold().fg_color(Some(AnsiColor::Yellow.into())),
             Role::Warn => style.fg_color(Some(AnsiColor::Yellow.into())),
         }
     }

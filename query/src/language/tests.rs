@@ -67,8 +67,8 @@ fn words_and_operators() {
         ("/1/2/", "\"1 2\""),
         ("/12", "12"),
         ("//", ""),
-        ("f1()", "\"f 1\""),
-        ("(f1(2) 3)", "(\"f 1 2\" AND 3)"),
+        ("f1()", "f1"),
+        ("(f1(2) 3)", "(\"f1 2\" AND 3)"),
         ("1,2", "\"1 2\""),
     ] {
         if expected.is_empty() {
@@ -83,8 +83,8 @@ fn words_and_operators() {
 fn what_is_no_field_is_text() {
     for (text, expected) in [
         ("12:30", "\"12 30\""),
-        ("http://x1", "\"http x 1\""),
-        ("session://x1", "\"session x 1\""),
+        ("http://x1", "\"http x1\""),
+        ("session://x1", "\"session x1\""),
         ("std::fs", "\"std fs\""),
         ("model::x", "\"model x\""),
         ("C:\\x", "\"c x\""),

@@ -1,0 +1,44 @@
+//! `--open N`: the turn that a hit stands in.
+
+use std::ffi::OsString;
+
+use clap::Parser as _;
+use dshlog_query::Found;
+
+use crate::args::{Args, Command};
+use crate::ctx::Ctx;
+use crate::exit::{Failure, Outcome};
+
+/// Events to show on each side of a hit outside of all turns.
+const AROUND: u64 = 8;
+
+/// Read it as `dshlog read` would.
+pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
+    let Some(hit) = found.hits.first() else {
+        ctx.note(format!("there is no such hit; {} in all", found.documents));
+        return Ok(Outcome::Found);
+    };
+    if hit.session.entry.is_some() {
+        return Err(Failure::refused("a session in a database cannot be opened at a hit yet")
+            .hint("`dshlog read` reads it whole"));
+    }
+    let seq = hit.document.seq.0;
+    let (switch, value) = match hit.document.turn {
+        Some(turn) => ("--turn", turn.to_string()),
+        None => ("--seq", format!("{}..{}", seq.saturating_sub(AROUND), seq.saturating_add(AROUND))),
+    };
+    let line: [OsString; 7] = [
+        "dshlog".into(),
+        "read".into(),
+        "--seqs".into(),
+        switch.into(),
+        value.into(),
+        "--".into(),
+        hit.session.path.clone().into(),
+    ];
+    ctx.note(format!("the hit is a {} at seq {seq}", hit.document.part.name()));
+    match Args::try_parse_from(line).map(|args| args.command) {
+        Ok(Command::Read(args)) => super::super::read::run(ctx, &args),
+        _ => Err(Failure::usage("this hit cannot be opened")),
+    }
+}
