@@ -1,7 +1,6 @@
 //! `dshlog export`: a session as a page or a document, or all of them as a data set.
 
 mod all;
-mod logs;
 mod target;
 
 use std::ffi::OsStr;

@@ -92,7 +92,8 @@ fn tell(ctx: &mut Ctx, answer: &Answer<'_>) {
     if found.documents == 0 {
         ctx.note("nothing was found");
     } else {
-        let (texts, sessions) = (units::count(found.documents, "text"), units::count(found.sessions, "session"));
+        let (texts, sessions) =
+            (units::count(found.documents, "text"), units::count(found.sessions, "session"));
         ctx.note(format!("{texts} in {sessions}"));
     }
     if let Source::Index { partial, unreadable, .. } = answer.source
@@ -185,7 +186,12 @@ fn by_index(
 }
 
 /// The index, as fresh as was asked for, and how many logs it is behind as far as is known.
-fn current(ctx: &mut Ctx, args: &Search, corpus: &dyn Corpus, folder: &Path) -> Result<(Index, Option<u64>), Failure> {
+fn current(
+    ctx: &mut Ctx,
+    args: &Search,
+    corpus: &dyn Corpus,
+    folder: &Path,
+) -> Result<(Index, Option<u64>), Failure> {
     let jobs = pool::size(args.jobs, usize::MAX);
     let bar = Bar::new(ctx);
     let bring_up = |wait| Update::open(folder, wait, &bar)?.run(corpus, jobs, &bar);
@@ -213,7 +219,10 @@ fn current(ctx: &mut Ctx, args: &Search, corpus: &dyn Corpus, folder: &Path) -> 
             Ok(Freshness::Fresh) => opened,
             Ok(Freshness::Freshened(_)) => Index::open(folder),
             Ok(Freshness::Behind(logs)) => {
-                ctx.note(format!("the index is behind by {}; `--update` reads them first", units::count(logs, "log")));
+                ctx.note(format!(
+                    "the index is behind by {}; `--update` reads them first",
+                    units::count(logs, "log")
+                ));
                 behind = Some(logs);
                 opened
             }

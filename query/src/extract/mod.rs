@@ -257,7 +257,13 @@ impl Out<'_, '_> {
         self.output(string(name), blocks, error, is_error);
     }
 
-    fn output(&mut self, tool: Option<String>, blocks: Option<Js<'_>>, error: Option<Js<'_>>, is_error: bool) {
+    fn output(
+        &mut self,
+        tool: Option<String>,
+        blocks: Option<Js<'_>>,
+        error: Option<Js<'_>>,
+        is_error: bool,
+    ) {
         let found = content(blocks);
         let mut text = found.text;
         for name in ["name", "code", "message"] {

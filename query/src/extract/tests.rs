@@ -31,25 +31,34 @@ fn shown(documents: &[Document]) -> Vec<String> {
         let place = format!("{}.{}", document.turn.unwrap_or(0), document.step.unwrap_or(0));
         let tool = document.tool.as_deref().map(|tool| format!(" {tool}")).unwrap_or_default();
         let error = if document.is_error { "!" } else { "" };
-        format!("{}#{} {place} {}{tool}{error}: {}", document.seq, document.nth, document.part.name(), short(&document.text))
+        format!(
+            "{}#{} {place} {}{tool}{error}: {}",
+            document.seq,
+            document.nth,
+            document.part.name(),
+            short(&document.text)
+        )
     };
     documents.iter().map(shown).collect()
 }
 
 fn parts(case: &str, wanted: &[Part]) -> Vec<String> {
     let (documents, _) = read(&open(case));
-    let documents: Vec<_> = documents.into_iter().filter(|document| wanted.contains(&document.part)).collect();
+    let documents: Vec<_> =
+        documents.into_iter().filter(|document| wanted.contains(&document.part)).collect();
     shown(&documents)
 }
 
 /// A state that was written down goes on as the one that was not, wherever the log is cut.
 #[test]
 fn a_written_state_goes_on() {
-    for case in ["v4-tools-parallel", "v4-compact", "v4-fork", "v4-subagent", "v4-retry-500", "v4-tool-error"] {
+    for case in ["v4-tools-parallel", "v4-compact", "v4-fork", "v4-subagent", "v4-retry-500", "v4-tool-error"]
+    {
         let file = open(case);
         let (documents, states) = read(&file);
         for (at, state) in states.iter().enumerate() {
-            let mut extractor: Extractor = serde_json::from_str(&serde_json::to_string(state).unwrap()).unwrap();
+            let mut extractor: Extractor =
+                serde_json::from_str(&serde_json::to_string(state).unwrap()).unwrap();
             let mut walk = file.read(&Limits::default()).unwrap();
             let mut rest = Vec::new();
             while let Some(event) = walk.next_event().unwrap() {
@@ -57,7 +66,8 @@ fn a_written_state_goes_on() {
                     extractor.see(&event, &mut |document| rest.push(document));
                 }
             }
-            let expected: Vec<_> = documents.iter().filter(|document| document.seq.0 > at as u64).cloned().collect();
+            let expected: Vec<_> =
+                documents.iter().filter(|document| document.seq.0 > at as u64).cloned().collect();
             assert_eq!(rest, expected, "{case} behind {at}");
         }
     }
@@ -90,7 +100,9 @@ fn every_text_is_found_once() {
                 _ => None,
             };
             for block in blocks.into_iter().flat_map(Js::elements) {
-                let Some(text) = string(block.get("text")).filter(|text| !text.trim().is_empty()) else { continue };
+                let Some(text) = string(block.get("text")).filter(|text| !text.trim().is_empty()) else {
+                    continue;
+                };
                 let text = text.replace('\0', "\u{fffd}");
                 let found = documents.iter().filter(|document| document.text.contains(text.trim())).count();
                 assert!(found >= 1, "{} {}: {text}", entry.case, event.seq);

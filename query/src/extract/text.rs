@@ -88,7 +88,9 @@ fn gather(value: Option<Js<'_>>, depth: usize, see: &mut dyn FnMut(&str)) {
 /// Arguments of a call: its JSON as names and values on lines of their own, so that what is escaped there is found; as it
 /// is when it is no JSON.
 pub(super) fn arguments(given: Option<Js<'_>>) -> String {
-    let Some(text) = string(given) else { return given.map(|given| given.raw().to_owned()).unwrap_or_default() };
+    let Some(text) = string(given) else {
+        return given.map(|given| given.raw().to_owned()).unwrap_or_default();
+    };
     match Doc::parse(&*text) {
         Ok(doc) if doc.root().is_object() || doc.root().is_array() => {
             let mut out = String::new();
@@ -140,7 +142,8 @@ impl Attempt {
         let mut attempt = Attempt::default();
         for record in stream.into_iter().flat_map(Js::elements) {
             let kind = string(record.get("type")).unwrap_or_default();
-            let texts = || record.get("texts").into_iter().flat_map(Js::elements).filter_map(|t| string(Some(t)));
+            let texts =
+                || record.get("texts").into_iter().flat_map(Js::elements).filter_map(|t| string(Some(t)));
             match &*kind {
                 "text-chunks" => attempt.answer.extend(texts()),
                 "reasoning-chunks" => attempt.reasoning.extend(texts()),

@@ -6,9 +6,9 @@ use dshlog_codec::home::{Walk, absolute};
 use dshlog_query::dataset::{self, Form, Manifest, Options, Told};
 use dshlog_query::{Corpus as _, Error};
 
-use super::logs::Logs;
 use crate::args::{Export, Format};
 use crate::cmd::passed_over;
+use crate::corpus::HomeCorpus;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::progress::Progress;
@@ -40,7 +40,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     let unread = passed_over::tell_unread(ctx, &walk);
     drop(walk);
 
-    let logs = Logs::new(home.root);
+    let logs = HomeCorpus::new(home.root);
     let listing = logs.list();
     let count = listing.candidates.len() as u64;
     let progress = Progress::new(ctx.shows_progress() && count > 1, count, "logs");

@@ -33,7 +33,8 @@ impl Cursor {
             })
         };
         read().ok_or_else(|| {
-            Failure::usage("this is no cursor of `dshlog search`").hint("an answer with more to show ends with one")
+            Failure::usage("this is no cursor of `dshlog search`")
+                .hint("an answer with more to show ends with one")
         })
     }
 
@@ -47,7 +48,8 @@ impl Cursor {
         if self.query == query {
             return Ok(());
         }
-        Err(Failure::usage("the cursor belongs to another query").hint("query, `--flat` and `--sort` must be the same"))
+        Err(Failure::usage("the cursor belongs to another query")
+            .hint("query, `--flat` and `--sort` must be the same"))
     }
 
     /// Refuse another state of the index.
