@@ -52,6 +52,18 @@ pub enum Error {
     /// A page was asked for that another query, or another state of the index, gave.
     #[error("the cursor does not fit: {0}")]
     Cursor(String),
+    /// Something is where a data set was to be made.
+    #[error("{0} is there already, and is no empty folder")]
+    Occupied(PathBuf),
+    /// A file of a data set.
+    #[cfg(feature = "parquet")]
+    #[error("cannot write {path}: {source}")]
+    Parquet {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: parquet::errors::ParquetError,
+    },
     /// The file system.
     #[error("cannot {action} {path}: {source}")]
     Io {

@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod catalog;
 pub mod corpus;
+pub mod dataset;
 pub mod document;
 pub mod error;
 pub mod extract;

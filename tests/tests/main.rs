@@ -3,6 +3,7 @@
 
 mod answers;
 mod contract;
+mod dataset;
 mod diff;
 mod docs;
 mod doctor;

@@ -5,19 +5,27 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::NonEmptyStringValueParser;
 
-/// Turn a session into a page or a document that opens anywhere
+/// Turn a session into a page or a document, or all of them into a data set
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Forms: html, md, json, jsonl. The ending of --out decides, unless --format does; else it is \
-                        html.\n\nExamples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 \
-                        --turn 3 --format md"
+                        html. Of --all: parquet, quickwit.\n\nExamples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 \
+                        --turn 3 --format md\n  dshlog export --all --format parquet --out sessions.dataset"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Export {
     /// A path, an id or its prefix, `latest`, `latest~2`
-    #[arg(value_parser = NonEmptyStringValueParser::new())]
-    pub(crate) session: String,
-    /// Write to this file instead of stdout, whole or not at all; `-` is stdout
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(value_parser = NonEmptyStringValueParser::new(), required_unless_present = "all")]
+    pub(crate) session: Option<String>,
+    /// All sessions of the home, into a new folder
+    #[arg(
+        long,
+        requires = "out",
+        conflicts_with_all = ["session", "force", "at", "turn", "with_children", "no_images"]
+    )]
+    pub(crate) all: bool,
+    /// Write to this file instead of stdout, whole or not at all; `-` is stdout. Of --all, the folder
+    #[arg(long, short, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(long, requires = "out")]

@@ -116,6 +116,10 @@ pub(crate) enum Format {
     Messages,
     /// The body of a Chat Completions request
     Chat,
+    /// Tables for other engines
+    Parquet,
+    /// Documents and an index configuration for Quickwit
+    Quickwit,
 }
 
 impl Format {
@@ -131,6 +135,8 @@ impl Format {
             Format::Html => "html",
             Format::Messages => "messages",
             Format::Chat => "chat",
+            Format::Parquet => "parquet",
+            Format::Quickwit => "quickwit",
         }
     }
 }

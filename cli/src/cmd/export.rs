@@ -1,5 +1,6 @@
-//! `dshlog export`: a session as a page or a document.
+//! `dshlog export`: a session as a page or a document, or all of them as a data set.
 
+mod all;
 mod target;
 
 use std::ffi::OsStr;
@@ -33,6 +34,11 @@ struct Part {
 
 /// Export a session.
 pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
+    let Some(session) = args.session.as_deref() else { return all::run(ctx, args) };
+    if let Some(format @ (Format::Parquet | Format::Quickwit)) = ctx.asked_format() {
+        return Err(Failure::usage(format!("`--format {}` is not of one session", format.name()))
+            .hint("`--all` in place of a session writes all of them"));
+    }
     let format = match (ctx.asked_format(), args.out.as_deref().and_then(Path::extension)) {
         (None, Some(ending)) => format_of(ending)?,
         _ => ctx.format(&FORMS)?,
@@ -41,7 +47,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     if let Some(out) = out {
         target::check(out, args.force)?;
     }
-    let chosen = select::session(ctx, &args.session, None)?;
+    let chosen = select::session(ctx, session, None)?;
     if let Some(out) = out {
         target::check_apart(out, &chosen.path)?;
     }
