@@ -44,6 +44,16 @@ impl Place {
         place
     }
 
+    /// Put the sessions of one more case into the home.
+    ///
+    /// # Panics
+    /// Where it is not there or cannot be copied.
+    pub fn add(&self, case: &str) {
+        let from = repository().join("corpora").join(case).join("home");
+        copy(&from, &self.home(), &mut first_use())
+            .unwrap_or_else(|e| panic!("{case} cannot be copied: {e}"));
+    }
+
     /// Put cases of the corpora into `corpora/`, as they lie in the repository; within a home, the last one was used last.
     ///
     /// # Panics

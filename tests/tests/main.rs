@@ -11,6 +11,7 @@ mod export;
 mod follow;
 mod fork;
 mod generations;
+mod index;
 mod ls;
 mod migrate;
 mod read;

@@ -1,0 +1,328 @@
+//! The life of an index: logs that grow, come, go and change, updates that are killed, disks that are full, two at once.
+//! The right answer is always the index that is made anew.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dshlog_tests::cmd::Place;
+use insta::assert_snapshot;
+use serde_json::Value;
+
+use crate::place;
+
+/// What an update tells.
+fn index(place: &Place, args: &[&str]) -> Value {
+    let output = place.run(&[&["index", "--format", "json"], args].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn counts(told: &Value) -> [u64; 4] {
+    ["read", "continued", "removed", "unchanged"].map(|name| told[name].as_u64().unwrap())
+}
+
+/// All documents of an index, each with everything that is told of it but its rank.
+fn documents(place: &Place, args: &[&str]) -> BTreeSet<String> {
+    let query = "in:title,prompt,context,answer,reasoning,call,result,error,summary,system,todo";
+    let all = ["search", query, "--flat", "--limit", "100000", "--no-update", "--format", "json"];
+    let output = place.run(&[&all, args].concat());
+    assert!(output.status.code().is_some_and(|code| code < 2), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let hits = found["hits"].as_array().unwrap();
+    assert_eq!(found["documents"], hits.len(), "all of them");
+    let mut all = BTreeSet::new();
+    for hit in hits {
+        let mut hit = hit.clone();
+        for ranked in ["score", "number", "snippet", "count"] {
+            hit.as_object_mut().unwrap().remove(ranked);
+        }
+        assert!(all.insert(hit.to_string()), "once: {hit}");
+    }
+    all
+}
+
+/// An index that was kept holds what one that is made anew holds.
+fn is_as_made_anew(place: &Place, what: &str) {
+    let fresh = place.path().join("fresh");
+    let _ = fs::remove_dir_all(&fresh);
+    let fresh = fresh.to_str().unwrap();
+    index(place, &["--index", fresh]);
+    let (kept, made) = (documents(place, &[]), documents(place, &["--index", fresh]));
+    assert!(!made.is_empty());
+    let difference: Vec<_> = kept.symmetric_difference(&made).take(3).collect();
+    assert!(difference.is_empty(), "{what}: {} against {}: {difference:#?}", kept.len(), made.len());
+}
+
+fn logs(place: &Place) -> Vec<PathBuf> {
+    let walk = dshlog_codec::home::Walk::new(&place.home().join("sessions")).unwrap();
+    walk.sessions.iter().map(|session| session.newest().unwrap().path.clone()).collect()
+}
+
+/// Where the frames of a log end.
+fn frames(bytes: &[u8]) -> Vec<usize> {
+    let mut ends = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        at += zstd::zstd_safe::find_frame_compressed_size(&bytes[at..]).unwrap();
+        ends.push(at);
+    }
+    ends
+}
+
+#[test]
+fn a_log_that_grows_is_read_on() {
+    let place = place(&["v4-compact"]);
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let frames = frames(&all);
+    fs::write(&log, &all[..frames[0]]).unwrap();
+    assert_eq!(counts(&index(&place, &[])), [1, 0, 0, 0]);
+    for end in &frames[1..] {
+        fs::write(&log, &all[..*end]).unwrap();
+        assert_eq!(counts(&index(&place, &[])), [0, 1, 0, 0], "{end}");
+        assert_eq!(counts(&index(&place, &[])), [0, 0, 0, 1], "{end}");
+    }
+    // A compaction came in between: what it replaced says so.
+    assert!(documents(&place, &[]).iter().any(|hit| !hit.contains("\"replacedBy\":null")));
+    is_as_made_anew(&place, "grown");
+}
+
+#[test]
+fn a_torn_tail_that_is_mended_is_read_anew() {
+    let place = place(&["v4-tools-parallel"]);
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let end = *frames(&all).iter().rev().nth(1).unwrap();
+    fs::write(&log, &all[..end + 20]).unwrap();
+    let told = index(&place, &[]);
+    assert_eq!(told["unsound"][0]["partial"], true, "{told}");
+    fs::write(&log, &all).unwrap();
+    let told = index(&place, &[]);
+    assert_eq!((counts(&told), told["unsound"].as_array().unwrap().len()), ([1, 0, 0, 0], 0));
+    is_as_made_anew(&place, "mended");
+}
+
+#[test]
+fn logs_come_go_and_change() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel", "v4-todo"]);
+    assert_eq!(counts(&index(&place, &[])), [3, 0, 0, 0]);
+    let logs = logs(&place);
+    // One gone, one with the content of another session under its name, one moved to another inode.
+    fs::remove_dir_all(logs[0].parent().unwrap()).unwrap();
+    let other = fs::read(&logs[2]).unwrap();
+    fs::write(&logs[1], &other).unwrap();
+    fs::remove_file(&logs[2]).unwrap();
+    fs::write(&logs[2], &other).unwrap();
+    assert_eq!(counts(&index(&place, &[])), [1, 1, 1, 0]);
+    is_as_made_anew(&place, "changed");
+}
+
+#[test]
+fn a_migrated_session_stands_for_itself_once() {
+    let place = place(&["v3-files"]);
+    index(&place, &[]);
+    let before = documents(&place, &[]).len();
+    assert!(place.run(&["migrate", "--all"]).status.success());
+    assert_eq!(counts(&index(&place, &[])), [1, 0, 1, 0]);
+    assert_eq!(documents(&place, &[]).len(), before);
+    is_as_made_anew(&place, "migrated");
+}
+
+#[test]
+fn copies_of_a_parent_are_found_once() {
+    let place = place(&["v4-fork"]);
+    index(&place, &[]);
+    let whole = documents(&place, &[]);
+    let with_copies = whole.iter().filter(|hit| !hit.contains("\"copies\":[]")).count();
+    assert!(with_copies > 0, "{whole:#?}");
+    assert!(!whole.iter().any(|hit| hit.contains("\"inherited\":true")));
+
+    // Without the parent they are the child's; with it again they are not.
+    let header = |log: &Path| dshlog_codec::LogFile::open(log).unwrap().header().unwrap();
+    let parent = logs(&place).into_iter().find(|log| !header(log).is_seeded).unwrap();
+    let aside = place.path().join("aside");
+    fs::rename(parent.parent().unwrap(), &aside).unwrap();
+    assert_eq!(counts(&index(&place, &[])), [1, 0, 1, 0]);
+    assert!(documents(&place, &[]).iter().any(|hit| hit.contains("\"inherited\":true")));
+    is_as_made_anew(&place, "without the parent");
+    fs::rename(&aside, parent.parent().unwrap()).unwrap();
+    assert_eq!(counts(&index(&place, &[])), [2, 0, 0, 0]);
+    assert_eq!(documents(&place, &[]), whole);
+}
+
+#[test]
+fn broken_logs_are_found_as_far_as_they_are_sound() {
+    let place = place(&[
+        "v4-multi-turn",
+        "v4-torn-checksum-torn",
+        "broken-r-cut-in-header-line",
+        "v0-0.1.0-rc.8-headless-plain",
+    ]);
+    let told = index(&place, &[]);
+    let unsound: Vec<_> = told["unsound"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|log| (log["partial"].as_bool().unwrap(), !log["session"].is_null()))
+        .collect();
+    assert!(unsound.contains(&(true, true)) && unsound.contains(&(false, false)), "{told}");
+    // What is not sound is not read again and again, and is told again.
+    let again = index(&place, &[]);
+    assert_eq!(counts(&again)[0], 0);
+    assert_eq!(again["unsound"], told["unsound"]);
+    assert_snapshot!("index-unsound", place.told(&["index"]));
+    assert_snapshot!("index-status", place.told(&["index", "--status"]));
+}
+
+/// Whatever is done to a file of the index, the next update makes it whole again, and says so when it made it anew.
+#[test]
+fn a_damaged_index_is_made_anew() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
+    let folder = place.path().join("index");
+    let at = folder.to_str().unwrap();
+    index(&place, &["--index", at]);
+    let expected = documents(&place, &["--index", at]);
+    let mut files: Vec<PathBuf> = Vec::new();
+    for folder in [folder.clone(), folder.join("text")] {
+        files.extend(
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()),
+        );
+    }
+    let mut told = 0;
+    for file in files {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.ends_with("lock") || name == "CACHEDIR.TAG" || name.starts_with('.') {
+            continue;
+        }
+        for damage in ["cut", "empty", "flipped", "gone"] {
+            let Ok(mut bytes) = fs::read(&file) else { continue };
+            match damage {
+                "cut" => bytes.truncate(bytes.len() / 2),
+                "empty" => bytes.clear(),
+                "flipped" => {
+                    let middle = bytes.len() / 2;
+                    bytes.get_mut(middle).into_iter().for_each(|byte| *byte ^= 0x55);
+                }
+                _ => {}
+            }
+            if damage == "gone" {
+                fs::remove_file(&file).unwrap()
+            } else {
+                fs::write(&file, bytes).unwrap()
+            }
+            // A search says what is wrong, or is right; it never falls over.
+            let search = place.run(&["search", "the", "--no-update", "--index", at]);
+            assert!(search.status.code().is_some_and(|code| code != 101), "{name} {damage}: {search:?}");
+            let output = place.run(&["index", "--index", at]);
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{name} {damage}: {stderr}");
+            told += usize::from(stderr.contains("made anew"));
+            assert_eq!(documents(&place, &["--index", at]), expected, "{name} {damage}");
+        }
+    }
+    assert!(told > 8, "{told}");
+}
+
+#[test]
+fn folders_of_others_are_left_alone() {
+    let place = place(&["v4-multi-turn"]);
+    let folder = place.path().join("photos");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("cat.png"), "meow").unwrap();
+    assert_snapshot!("index-foreign", place.told(&["index", "--index", "photos"]));
+    assert_snapshot!("index-none", place.told(&["index", "--status", "--index", "nowhere"]));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+/// An update that is killed at any moment leaves something that the next one ends well.
+#[test]
+#[cfg(unix)]
+fn a_killed_update_is_healed() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel", "v4-compact", "v3-files", "v4-long-text"]);
+    let logs = logs(&place);
+    for round in 0..40_u64 {
+        // Something to do in each round.
+        let log = &logs[usize::try_from(round).unwrap() % logs.len()];
+        let bytes = fs::read(log).unwrap();
+        fs::remove_file(log).unwrap();
+        fs::write(log, bytes).unwrap();
+        if round % 8 == 0 {
+            index(&place, &["--rebuild"]);
+        }
+        let mut child = place.command(&["index", "--rebuild"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(3 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        index(&place, &[]);
+    }
+    is_as_made_anew(&place, "killed");
+}
+
+/// A limit on the size of files is what a full disk is, without the need to fill one.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_is_told_and_healed() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel", "v4-compact", "v4-long-text"]);
+    let program = env!("CARGO_BIN_EXE_dshlog");
+    let mut failed = 0;
+    for blocks in [0, 1, 4, 16, 40, 64, 100, 160] {
+        let line = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} index");
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &line]).env_clear().env("HOME", place.path()).env("DSH_HOME", place.home());
+        let output = shell.current_dir(place.path()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 4)), "{blocks}: {output:?}");
+        if !output.status.success() {
+            failed += 1;
+            assert!(stderr.contains("error: "), "{blocks}: {stderr}");
+        }
+    }
+    assert!(failed > 2);
+    index(&place, &[]);
+    is_as_made_anew(&place, "full");
+}
+
+#[test]
+fn two_at_once() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel", "v4-compact"]);
+    let folder = place.path().join("index");
+    index(&place, &["--index", "index"]);
+    let lock = fs::File::options().write(true).open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    assert_snapshot!("index-locked", place.told(&["index", "--no-wait", "--index", "index"]));
+    // A reader does not wait.
+    assert!(place.run(&["search", "the", "--index", "index"]).status.success());
+    drop(lock);
+
+    let mut running: Vec<_> = (0..4)
+        .map(|_| place.command(&["index", "--rebuild", "--index", "index", "-q"]).spawn().unwrap())
+        .collect();
+    for _ in 0..10 {
+        let output = place.run(&["search", "the", "--no-update", "--index", "index"]);
+        assert!(output.status.code().is_some_and(|code| code != 101), "{output:?}");
+    }
+    for child in &mut running {
+        assert!(child.wait().unwrap().success());
+    }
+    index(&place, &["--index", "index"]);
+    assert!(!documents(&place, &["--index", "index"]).is_empty());
+}
+
+/// What was written is found without any command in between.
+#[test]
+fn a_search_sees_what_was_written_last() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
+    index(&place, &[]);
+    let found = |word: &str| place.run(&["search", word, "--format", "json"]).status.code();
+    assert_eq!(found("compaction"), Some(1));
+    place.add("v4-compact");
+    assert_eq!(found("summary"), Some(0));
+    let log = logs(&place).remove(0);
+    fs::remove_dir_all(log.parent().unwrap()).unwrap();
+    let told = place.run(&["search", "the", "--format", "json", "--flat"]);
+    let folder = log.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(!String::from_utf8_lossy(&told.stdout).contains(&folder));
+}
