@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dshlog_codec::home::{GenerationFile, SessionFolder, Walk};
 use dshlog_codec::json::Js;
 use dshlog_codec::read::Mark;
-use dshlog_codec::{Event, Generation, Header, Limits, LogFile};
+use dshlog_codec::{End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
 use dshlog_migrate::Kin;
 use dshlog_query::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
 use dshlog_replay::Surface;
@@ -64,7 +64,7 @@ impl HomeCorpus {
         let end = walk.take_end();
         reading.inherited = end.cut;
         reading.mark = end.mark;
-        reading.fault = end.issue;
+        reading.fault = tail(end);
         Ok(Some(reading))
     }
 }
@@ -110,7 +110,7 @@ impl Corpus for HomeCorpus {
         reading.inherited = end.cut;
         // The mark of an old log counts its own events, not those of V4.
         reading.mark = end.mark.filter(|_| log.is_current());
-        reading.fault = walked.damage.or(end.issue);
+        reading.fault = walked.damage.or_else(|| tail(end));
         reading.header = Some(log.header);
         reading
     }
@@ -151,6 +151,12 @@ impl Corpus for HomeCorpus {
         }
         Some(listing)
     }
+}
+
+/// What was left out at the end of a log that can be read.
+fn tail(end: End) -> Option<Error> {
+    let is_torn = end.torn.is_some() || end.dropped_bytes > 0;
+    end.issue.or_else(|| is_torn.then(|| ErrorKind::TornTail { bytes: end.dropped_bytes }.into()))
 }
 
 /// True for an event that takes the place of others on the surface.

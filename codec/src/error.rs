@@ -53,6 +53,12 @@ pub enum ErrorKind {
     /// There is no complete first line or frame.
     #[error("empty, or no complete header")]
     NoHeader,
+    /// A writer did not come to an end. Readers pass over it, so only who must say what was left out makes one.
+    #[error("a torn tail of {bytes} bytes")]
+    TornTail {
+        /// Bytes behind the last complete event.
+        bytes: u64,
+    },
     /// Four bytes that start no Zstandard frame where one must start. Skippable frames count.
     #[error("no Zstandard frame starts here (found 0x{found:08X})")]
     FrameMagic {
@@ -190,6 +196,7 @@ impl ErrorKind {
         match self {
             ErrorKind::Io { .. } => "io",
             ErrorKind::NoHeader => "no-header",
+            ErrorKind::TornTail { .. } => "torn-tail",
             ErrorKind::FrameMagic { .. } => "frame-magic",
             ErrorKind::FrameReserved { .. } => "frame-reserved",
             ErrorKind::FrameDamaged { .. } => "frame-damaged",

@@ -18,6 +18,7 @@ fn kinds() -> Vec<ErrorKind> {
         ErrorKind::Shrank { before: 2, now: 1 },
         ErrorKind::Changed,
         ErrorKind::NoHeader,
+        ErrorKind::TornTail { bytes: 100 },
         ErrorKind::FrameMagic { found: 0x184D_2A50 },
         ErrorKind::FrameReserved { what: "block type" },
         ErrorKind::FrameDamaged { reason: "Restored data doesn't match checksum" },
@@ -42,6 +43,7 @@ fn kinds() -> Vec<ErrorKind> {
             | ErrorKind::Shrank { .. }
             | ErrorKind::Changed
             | ErrorKind::NoHeader
+            | ErrorKind::TornTail { .. }
             | ErrorKind::FrameMagic { .. }
             | ErrorKind::FrameReserved { .. }
             | ErrorKind::FrameDamaged { .. }

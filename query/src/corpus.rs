@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::read::Mark;
-use dshlog_codec::{Event, Header, Seq};
+use dshlog_codec::{At, Event, Header, Seq};
+
+use crate::session::Soundness;
 
 /// The logs of a home.
 pub trait Corpus: Sync {
@@ -87,6 +89,29 @@ pub struct Reading {
     pub mark: Option<Mark>,
     /// What the walk could not pass, or the torn tail.
     pub fault: Option<dshlog_codec::Error>,
+}
+
+impl Reading {
+    /// How far the log could be read, in words.
+    pub fn soundness(&self) -> Soundness {
+        match (&self.fault, &self.header) {
+            (None, _) => Soundness::Whole,
+            (Some(fault), Some(_)) => Soundness::Partial(reason(fault)),
+            (Some(fault), None) => Soundness::Unreadable(reason(fault)),
+        }
+    }
+}
+
+/// What a fault says, with its place in the log and its causes. The log itself is named beside it.
+fn reason(fault: &dshlog_codec::Error) -> String {
+    let place = At { path: None, generation: None, ..fault.position().clone() };
+    let mut text = fault.kind().to_string();
+    let mut cause = std::error::Error::source(fault.kind());
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    if place == At::default() { text } else { format!("{text} [{place}]") }
 }
 
 /// A node that left the surface.

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use dshlog_codec::json::JsString;
 use dshlog_codec::{Generation, Header, Millis, Seq};
 
-use crate::corpus::{Candidate, Corpus, Reading};
+use crate::corpus::{Candidate, Corpus};
 use crate::document::{Document, Part};
 use crate::error::Result;
 use crate::extract::Extractor;
@@ -216,7 +216,7 @@ impl Reader<'_> {
         });
         Log {
             candidate,
-            session: session(candidate, reading.header.as_ref(), &extractor, soundness(&reading)),
+            session: session(candidate, reading.header.as_ref(), &extractor, reading.soundness()),
             inherited: reading.inherited,
             is_lost: extractor.is_inheriting(),
             replaces: reading.replaces,
@@ -225,14 +225,6 @@ impl Reader<'_> {
             copies,
             matches,
         }
-    }
-}
-
-fn soundness(reading: &Reading) -> Soundness {
-    match (&reading.fault, &reading.header) {
-        (None, _) => Soundness::Whole,
-        (Some(fault), Some(_)) => Soundness::Partial(fault.to_string()),
-        (Some(fault), None) => Soundness::Unreadable(fault.to_string()),
     }
 }
 

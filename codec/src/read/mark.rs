@@ -39,8 +39,8 @@ impl Mark {
         let read = source.read_at(&mut bytes, from)?;
         bytes.truncate(read);
         let digest: [u8; 32] = Sha256::digest(&bytes).into();
-        let [a, b, c, d, e, f, g, h, ..] = digest;
-        Ok(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+        let (first, _) = digest.as_chunks::<8>();
+        Ok(first.first().map_or(0, |first| u64::from_le_bytes(*first)))
     }
 
     /// True when the file still is what it was up to here.

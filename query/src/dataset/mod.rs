@@ -289,11 +289,7 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
     if let Some(error) = failure {
         return Err(error);
     }
-    let soundness = match (&reading.header, &reading.fault) {
-        (_, None) => Soundness::Whole,
-        (Some(_), Some(fault)) => Soundness::Partial(manifest::reason(fault)),
-        (None, Some(fault)) => Soundness::Unreadable(manifest::reason(fault)),
-    };
+    let soundness = reading.soundness();
     // Another walk, which only logs with something replaced need.
     let mut replaced = if has_replacing { corpus.replaced(&entry.candidate) } else { Vec::new() };
     replaced.retain(|replaced| replaced.by.0 >= skipped);

@@ -140,14 +140,9 @@ impl Reader<'_> {
         } else {
             before.is_none().then(Vec::new)
         };
-        let fault = reading.fault.as_ref().map(reason);
+        let soundness = reading.soundness();
         let header = reading.header.as_ref();
         let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
-        let soundness = match (fault, header) {
-            (None, _) => Soundness::Whole,
-            (Some(fault), Some(_)) => Soundness::Partial(fault),
-            (Some(fault), None) => Soundness::Unreadable(fault),
-        };
         let stamp = candidate.stamp;
         let bytes = match before {
             Some(row) => stamp.len.saturating_sub(row.stamp.0),
@@ -183,11 +178,6 @@ struct Walk {
     reading: Reading,
     extractor: Extractor,
     documents: u64,
-}
-
-/// What a fault says, with its place inside the log: the log itself is named beside it.
-fn reason(fault: &dshlog_codec::Error) -> String {
-    fault.to_string()
 }
 
 impl Read {
