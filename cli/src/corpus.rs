@@ -208,3 +208,6 @@ fn nanos(time: Option<SystemTime>) -> i64 {
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

@@ -177,14 +177,29 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read<'c>(&mut self, candidate: &'c Candidate) -> Log<'c> {
+        let header = self.corpus.header(candidate);
+        let extractor = header.as_ref().map(Extractor::new).unwrap_or_default();
+        let (log, extractor) = self.walk(candidate, header.as_ref().ok(), extractor);
+        match &header {
+            Ok(header) if extractor.has_missed_copies(log.inherited) => {
+                self.walk(candidate, Some(header), Extractor::with_inherited(header, log.inherited)).0
+            }
+            _ => log,
+        }
+    }
+
+    fn walk<'c>(
+        &mut self,
+        candidate: &'c Candidate,
+        header: Option<&Header>,
+        mut extractor: Extractor,
+    ) -> (Log<'c>, Extractor) {
         let replaced: HashSet<u64> = if self.needs.replaced {
             self.corpus.replaced(candidate).into_iter().map(|replaced| replaced.seq.0).collect()
         } else {
             HashSet::new()
         };
-        let header = self.corpus.header(candidate);
-        let mut extractor = header.as_ref().map(Extractor::new).unwrap_or_default();
-        let whole = session(candidate, header.as_ref().ok(), &extractor, Soundness::Whole);
+        let whole = session(candidate, header, &extractor, Soundness::Whole);
         let broken = Session { soundness: Soundness::Partial(String::new()), ..whole.clone() };
         let (mut own, mut copies, mut matches) = (Tally::default(), Tally::default(), Vec::new());
         let Reader { corpus, matcher, needs } = self;
@@ -214,7 +229,7 @@ impl Reader<'_> {
             });
             ControlFlow::Continue(())
         });
-        Log {
+        let log = Log {
             candidate,
             session: session(candidate, reading.header.as_ref(), &extractor, reading.soundness()),
             inherited: reading.inherited,
@@ -224,7 +239,8 @@ impl Reader<'_> {
             own,
             copies,
             matches,
-        }
+        };
+        (log, extractor)
     }
 }
 

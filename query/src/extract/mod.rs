@@ -29,8 +29,12 @@ pub struct Extractor {
     pub title: Option<String>,
     /// Time of the last event, epoch milliseconds.
     pub last: i64,
-    /// The mark behind the copies of the parent's events has not been met.
+    /// No mark behind copies of the parent's events has been met.
     inheriting: bool,
+    /// Seq of the first such mark. A fork of a fork has several, and the last one counts.
+    first_mark: Option<u64>,
+    /// Number of copied events, where it is known beforehand.
+    inherited: Option<u64>,
     turn: Option<u64>,
     step: Option<u64>,
     /// The model that requests ask for.
@@ -67,9 +71,21 @@ impl Extractor {
         Extractor { inheriting: header.is_seeded, ..Extractor::default() }
     }
 
-    /// True in front of the mark behind the copies of a parent's events.
+    /// At the beginning of a log of which it is known how many events were copied from the parent.
+    pub fn with_inherited(header: &Header, inherited: u64) -> Self {
+        Extractor { inherited: Some(inherited), ..Extractor::new(header) }
+    }
+
+    /// True in front of the first mark behind copies of a parent's events.
     pub fn is_inheriting(&self) -> bool {
         self.inheriting
+    }
+
+    /// True when copies were taken for events of this session: the end of the walk said that `inherited` events are copies,
+    /// and the first mark stands in front of that. Only forks of forks are so; they need a second walk
+    /// ([`Extractor::with_inherited`]).
+    pub fn has_missed_copies(&self, inherited: u64) -> bool {
+        self.inherited.is_none() && self.first_mark.is_some_and(|mark| mark < inherited)
     }
 
     /// Look at the next event of V4 and show its documents to `tell`.
@@ -114,6 +130,7 @@ impl Extractor {
             "session/end-seed" => {
                 if member("inherited").is_some_and(Js::is_true) {
                     self.inheriting = false;
+                    self.first_mark.get_or_insert(event.seq.0);
                 }
             }
             "turn/start" => self.step = None,
@@ -162,7 +179,7 @@ impl Out<'_, '_> {
             is_error: false,
             has_image: false,
             has_file: false,
-            is_inherited: state.inheriting,
+            is_inherited: state.inherited.map_or(state.inheriting, |count| self.event.seq.0 < count),
             // NUL is what databases and terminals stumble over, and nobody looks for it.
             text: if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.to_owned() },
         };

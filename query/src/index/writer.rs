@@ -94,6 +94,14 @@ impl Reader<'_> {
         let header = self.corpus.header(&work.log.candidate);
         let extractor = header.as_ref().map(Extractor::new).unwrap_or_default();
         let walk = self.walk(work, None, extractor)?;
+        if let Ok(header) = &header
+            && walk.extractor.has_missed_copies(walk.reading.inherited)
+        {
+            self.writer.delete_term(Term::from_field_u64(self.fields.log, work.number));
+            let extractor = Extractor::with_inherited(header, walk.reading.inherited);
+            let walk = self.walk(work, None, extractor)?;
+            return Ok(self.finish(work, walk, None));
+        }
         let is_lost = work.skips && walk.extractor.is_inheriting();
         if is_lost {
             // Where the copies end is not known, so nothing can be left out.
