@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One searchable text. It is told apart by its session, `seq` and `nth`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that can be asked for by itself")]
 pub struct Document {
     /// The event that the text stands in, counted as in V4.
     pub seq: Seq,
