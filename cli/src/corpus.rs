@@ -141,7 +141,9 @@ impl Corpus for HomeCorpus {
         for path in folders.map(|entry| entry.path()) {
             if folder == self.root {
                 if !known.contains(&path) {
+                    let time = nanos(std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok());
                     listing.candidates.extend(self.list_in(&path, known).unwrap_or_default().candidates);
+                    listing.folders.push((path, time));
                 }
             } else if let Ok(session) = SessionFolder::read(&path)
                 && let Ok(Some(candidate)) = candidate(&session)

@@ -36,7 +36,7 @@ pub trait Corpus: Sync {
     fn look(&self, path: &Path, entry: Option<&str>) -> Option<Candidate>;
 
     /// What [`Corpus::list`] would say of the logs in one of [`Listing::folders`]; nothing when it is gone. For the root, it
-    /// is what stands below folders that are not in `known`.
+    /// is what stands below folders that are not in `known`, with these folders.
     fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Option<Listing>;
 }
 

@@ -24,10 +24,15 @@ fn counts(told: &Value) -> [u64; 4] {
     ["read", "continued", "removed", "unchanged"].map(|name| told[name].as_u64().unwrap())
 }
 
-/// All documents of an index, each with everything that is told of it but its rank.
+/// All documents of an index as it is, each with everything that is told of it but its rank.
 fn documents(place: &Place, args: &[&str]) -> BTreeSet<String> {
+    found(place, &[args, &["--no-update"]].concat())
+}
+
+/// All documents that a search finds.
+fn found(place: &Place, args: &[&str]) -> BTreeSet<String> {
     let query = "in:title,prompt,context,answer,reasoning,call,result,error,summary,system,todo";
-    let all = ["search", query, "--flat", "--limit", "10000", "--no-update", "--format", "json"];
+    let all = ["search", query, "--flat", "--limit", "10000", "--format", "json"];
     let output = place.run(&[&all, args].concat());
     assert!(output.status.code().is_some_and(|code| code < 2), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -153,6 +158,74 @@ fn copies_of_a_parent_are_found_once() {
     assert_eq!(documents(&place, &[]), whole);
 }
 
+/// The same without an update of everything: a search sees what happened to the parent.
+#[test]
+fn a_search_sees_that_a_parent_came_or_went() {
+    let place = place(&["v4-fork"]);
+    index(&place, &[]);
+    let header = |log: &Path| dshlog_codec::LogFile::open(log).unwrap().header().unwrap();
+    let parent = logs(&place).into_iter().find(|log| !header(log).is_seeded).unwrap();
+    let aside = place.path().join("aside");
+    fs::rename(parent.parent().unwrap(), &aside).unwrap();
+    assert_eq!(found(&place, &[]), found(&place, &["--scan"]));
+    fs::rename(&aside, parent.parent().unwrap()).unwrap();
+    assert_eq!(found(&place, &[]), found(&place, &["--scan"]));
+    is_as_made_anew(&place, "seen by a search");
+}
+
+/// What a first update leaves that was killed behind its first commit is not taken for all there is.
+#[test]
+fn a_first_update_that_was_killed_is_gone_on_with() {
+    let place = place(&["v4-multi-turn"]);
+    index(&place, &["--index", "index"]);
+    let database = rusqlite::Connection::open(place.path().join("index/catalog.sqlite")).unwrap();
+    database.execute_batch("UPDATE state SET updated = 0; DELETE FROM folders").unwrap();
+    drop(database);
+    place.add("v4-tools-parallel");
+    assert_eq!(found(&place, &["--index", "index"]), found(&place, &["--scan"]));
+}
+
+/// A follower whose index is deleted makes it anew, all of it.
+#[test]
+fn a_follower_survives_the_loss_of_its_index() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let ends = frames(&all);
+    fs::write(&log, &all[..ends[1]]).unwrap();
+    let mut follower = place.command(&["index", "--watch", "--index", "index", "-q"]);
+    let mut follower = follower.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
+        for _ in 0..600 {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        panic!("{what}");
+    };
+    let kept = ["--no-update", "--index", "index"];
+    let knows = |count: usize| {
+        let query =
+            ["search", "in:prompt,answer,title,call,result,context,system", "--flat", "--limit", "10000"];
+        let output = place.run(&[&query[..], &["--format", "json"], &kept].concat());
+        let found: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        found.is_some_and(|found| found["documents"].as_u64().unwrap_or(0) as usize >= count)
+    };
+    wait_until("the follower begins", &|| knows(1));
+    fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
+    fs::remove_dir_all(place.path().join("index")).unwrap();
+    fs::write(&log, &all).unwrap();
+    let expected = found(&place, &["--scan"]);
+    wait_until("the follower ends", &|| {
+        place.path().join("index/text/meta.json").exists()
+            && knows(1)
+            && documents(&place, &["--index", "index"]) == expected
+    });
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}
+
 #[test]
 fn broken_logs_are_found_as_far_as_they_are_sound() {
     let place = place(&[
@@ -216,7 +289,7 @@ fn a_damaged_index_is_made_anew() {
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             assert!(output.status.success(), "{kind} {damage}: {stderr}");
             let said = String::from_utf8_lossy(&search.stderr).into_owned() + &stderr;
-            told += usize::from(said.contains("made anew") || said.contains("no index"));
+            told += usize::from(["made anew", "no index", "damaged"].iter().any(|sign| said.contains(sign)));
             assert_eq!(documents(&place, &["--index", at]), expected, "{kind} {damage}");
         }
     }

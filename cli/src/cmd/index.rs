@@ -36,6 +36,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
         let mut update = Update::open(&folder, wait, &bar)?;
         if args.rebuild {
             update.clear()?;
+        } else {
+            update.check(&bar)?;
         }
         update.run(&corpus, jobs, &bar)
     };

@@ -289,6 +289,24 @@ impl Catalog {
         Ok(())
     }
 
+    /// Note when some folders were last changed, of those that were looked at.
+    pub(crate) fn put_folders(&mut self, folders: &[(PathBuf, i64)]) -> Result<()> {
+        let change = self.database.transaction()?;
+        for (path, modified) in folders {
+            let put = "INSERT OR REPLACE INTO folders VALUES (?1, ?2)";
+            change.execute(put, params![row::bytes_of(path), modified])?;
+        }
+        change.commit()?;
+        Ok(())
+    }
+
+    /// The logs that begin with a copy of events of this session.
+    pub(crate) fn children(&self, session: &str) -> Result<Vec<LogRow>> {
+        let mut select = self.database.prepare_cached(&LogRow::select("WHERE parent = ?1 AND is_seeded"))?;
+        let rows = select.query_map([session], LogRow::of)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// The folders of the last look, with the time of their last change then.
     pub(crate) fn folders(&self) -> Result<Vec<(PathBuf, i64)>> {
         let mut select = self.database.prepare_cached("SELECT path, modified FROM folders")?;

@@ -36,6 +36,8 @@ struct Change {
     candidates: Vec<Candidate>,
     gone: Vec<(PathBuf, Option<String>)>,
     bytes: u64,
+    /// Folders that were listed, and when they had last been changed then.
+    folders: Vec<(PathBuf, i64)>,
 }
 
 /// Look at the folders of the home and at the logs that were used last, and read what changed when that is little.
@@ -45,7 +47,7 @@ pub fn freshen(folder: &Path, corpus: &dyn Corpus, progress: &dyn Progress) -> R
     let place = Folder::open(folder)?;
     let change = look(&Catalog::read(&place.catalog())?, corpus)?;
     let count = (change.candidates.len() + change.gone.len()) as u64;
-    if count == 0 {
+    if count == 0 && change.folders.is_empty() {
         return Ok(Freshness::Fresh);
     }
     if change.bytes > MOST {
@@ -53,11 +55,20 @@ pub fn freshen(folder: &Path, corpus: &dyn Corpus, progress: &dyn Progress) -> R
     }
     let mut update = match Update::open(folder, Wait::No, progress) {
         Ok(update) => update,
+        Err(Error::Locked(_)) if count == 0 => return Ok(Freshness::Fresh),
         Err(Error::Locked(_)) => return Ok(Freshness::Busy(count)),
         Err(error) => return Err(error),
     };
-    update.run_some(corpus, change.candidates, &change.gone, 1, progress)?;
-    Ok(Freshness::Freshened(count))
+    if !update.is_complete()? {
+        // It was damaged, and is empty now.
+        update.run(corpus, 1, progress)?;
+        return Ok(Freshness::Freshened(count));
+    }
+    if count > 0 {
+        update.run_some(corpus, change.candidates, &change.gone, 1, progress)?;
+    }
+    update.saw(&change.folders)?;
+    Ok(if count > 0 { Freshness::Freshened(count) } else { Freshness::Fresh })
 }
 
 fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
@@ -79,11 +90,14 @@ fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
     let folders = catalog.folders()?;
     let known: Vec<PathBuf> = folders.iter().map(|(path, _)| path.clone()).collect();
     for (path, before) in &folders {
-        if modified(path) == Some(*before) {
+        let now = modified(path);
+        if now == Some(*before) {
             continue;
         }
-        let listing = corpus.list_in(path, &known);
-        let now = listing.map(|listing| listing.candidates).unwrap_or_default();
+        let listing = corpus.list_in(path, &known).unwrap_or_default();
+        change.folders.extend(now.map(|now| (path.clone(), now)));
+        change.folders.extend(listing.folders);
+        let now = listing.candidates;
         for candidate in
             now.iter().filter(|candidate| !seen.contains(&(candidate.path.clone(), candidate.entry.clone())))
         {

@@ -67,6 +67,10 @@ impl Index {
             let why = format!("it was made with {}; these are {}", state.rules, rules());
             return Err(Error::Outdated { path: folder.to_owned(), why });
         }
+        if state.updated == 0 {
+            // A first update was killed, or goes on: what there is, is not all there is.
+            return Err(Error::NoIndex(folder.to_owned()));
+        }
         let text = Text::open(&place.text()).map_err(|error| match error {
             // A first update was killed before its first commit.
             Error::NoIndex(_) => Error::NoIndex(folder.to_owned()),
@@ -98,8 +102,15 @@ impl Index {
     }
 
     /// What matches.
+    ///
+    /// Tantivy trusts what it reads once it is open, and falls over where a file is not what it wrote. That is
+    /// [`Error::Damaged`] here: an update looks through all files.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Found> {
-        reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options)
+        let search = || reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)).unwrap_or_else(|_| {
+            let why = "reading a file of it went wrong".to_owned();
+            Err(Error::Damaged { path: self.folder.clone(), why })
+        })
     }
 
     /// All sessions, with how far they are in the index.

@@ -56,6 +56,18 @@ pub struct Report {
     pub skipped: Vec<Skipped>,
 }
 
+impl Report {
+    fn add(&mut self, more: Report) {
+        self.generation = more.generation;
+        self.read += more.read;
+        self.continued += more.continued;
+        self.removed += more.removed;
+        self.documents += more.documents;
+        self.bytes += more.bytes;
+        self.skipped.extend(more.skipped);
+    }
+}
+
 /// A log that is not whole in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -78,6 +90,9 @@ const SMALL: u64 = 2 << 20;
 /// Memory for each thread that indexes. Tantivy asks for 15 MB at least.
 const MEMORY: usize = 96 << 20;
 const SMALL_MEMORY: usize = 16 << 20;
+
+/// Segments of more documents are left to large updates.
+const FEW_DOCUMENTS: usize = 20_000;
 
 /// So many segments are left alone by small updates.
 const SEGMENTS: usize = 24;
@@ -116,6 +131,30 @@ impl Update {
         Ok(())
     }
 
+    /// Look through all files of the index, and make it anew when one is not what was written; `progress` is told.
+    pub fn check(&mut self, progress: &dyn Progress) -> Result<()> {
+        match self.find_damage() {
+            Err(error) if error.is_curable() => {
+                progress.tell(&format!("the index is made anew: {error}"));
+                self.clear()
+            }
+            result => result,
+        }
+    }
+
+    fn find_damage(&self) -> Result<()> {
+        self.catalog.check()?;
+        let broken = self.text.validate_checksum()?;
+        let Some(file) = broken.iter().next() else { return Ok(()) };
+        let why = format!("{} is not what was written", file.display());
+        Err(Error::Damaged { path: self.folder.path().to_owned(), why })
+    }
+
+    /// True when all logs have been looked at since the index was made.
+    pub(super) fn is_complete(&self) -> Result<bool> {
+        Ok(self.catalog.state()?.updated > 0)
+    }
+
     /// Look at all logs of `corpus`, with `jobs` threads, and read what changed.
     pub fn run(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
         match self.look_at_all(corpus, jobs, progress) {
@@ -129,12 +168,6 @@ impl Update {
     }
 
     fn look_at_all(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
-        self.catalog.check()?;
-        let broken = self.text.validate_checksum()?;
-        if let Some(file) = broken.iter().next() {
-            let why = format!("{} is not what was written", file.display());
-            return Err(Error::Damaged { path: self.folder.path().to_owned(), why });
-        }
         let listing = corpus.list();
         let mut rows = self.catalog.rows()?;
         let mut soundness: HashMap<String, Soundness> = HashMap::new();
@@ -148,8 +181,11 @@ impl Update {
                 soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
             }
         }
+        // What cannot be looked at now is not gone.
+        let is_hidden = |path: &Path| listing.passed_over.iter().any(|(hidden, _)| path.starts_with(hidden));
+        rows.retain(|(path, _), _| !is_hidden(path));
         let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
-        let mut report = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
+        let (mut report, _) = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
         self.catalog.looked(now(), &listing.folders)?;
         for (path, reason) in listing.passed_over {
             report.skipped.push(Skipped { path, session: None, is_partial: false, reason });
@@ -163,7 +199,8 @@ impl Update {
         self.catalog.places_in(folder)
     }
 
-    /// Read those of `candidates` that changed, and forget those of `gone`.
+    /// Read those of `candidates` that changed, and forget those of `gone`. Of their children those are read anew whose
+    /// copies are found elsewhere from now on, or no longer.
     pub fn run_some(
         &mut self,
         corpus: &dyn Corpus,
@@ -172,26 +209,57 @@ impl Update {
         jobs: usize,
         progress: &dyn Progress,
     ) -> Result<Report> {
-        let mut logs = Vec::new();
-        let mut soundness = HashMap::new();
         let mut removed = Vec::new();
+        let mut sessions = Vec::new();
+        for (path, entry) in gone {
+            if let Some(row) = self.catalog.row_at(path, entry.as_deref())? {
+                removed.push(row.log);
+                sessions.push(row.session);
+            }
+        }
+        let mut logs = Vec::new();
         for candidate in candidates {
             let row = self.catalog.row_at(&candidate.path, candidate.entry.as_deref())?;
-            let log = known(corpus, candidate, row);
-            if let Some(seed) = &log.seed
-                && let Some(parent) = self.catalog.soundness(seed)?
-            {
-                soundness.insert(seed.clone(), parent);
+            logs.push(known(corpus, candidate, row));
+        }
+        let mut soundness = self.soundness_of_parents(&logs)?;
+        soundness.retain(|session, _| !sessions.contains(session));
+        let (mut report, touched) = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
+        sessions.extend(touched);
+        while !sessions.is_empty() {
+            let mut children = Vec::new();
+            for session in std::mem::take(&mut sessions) {
+                for row in self.catalog.children(&session)? {
+                    let now = corpus.look(&row.path, row.entry.as_deref()).filter(|now| now.path == row.path);
+                    children.extend(now.map(|now| known(corpus, now, Some(row))));
+                }
             }
-            logs.push(log);
+            let soundness = self.soundness_of_parents(&children)?;
+            let (more, touched) = self.apply(corpus, children, &[], soundness, jobs, progress)?;
+            report.add(more);
+            sessions = touched;
         }
-        for (path, entry) in gone {
-            removed.extend(self.catalog.row_at(path, entry.as_deref())?.map(|row| row.log));
-        }
-        self.apply(corpus, logs, &removed, soundness, jobs, progress)
+        Ok(report)
     }
 
-    /// Read what changed among `logs`, parents in front of their children, in batches.
+    /// How far the logs that some begin with a copy of are in the index.
+    fn soundness_of_parents(&self, logs: &[Known]) -> Result<HashMap<String, Soundness>> {
+        let mut soundness = HashMap::new();
+        for seed in logs.iter().filter_map(|log| log.seed.as_ref()) {
+            if let Some(parent) = self.catalog.soundness(seed)? {
+                soundness.insert(seed.clone(), parent);
+            }
+        }
+        Ok(soundness)
+    }
+
+    /// Note what a look at some folders saw, so that the next one passes over them.
+    pub(super) fn saw(&mut self, folders: &[(PathBuf, i64)]) -> Result<()> {
+        self.catalog.put_folders(folders)
+    }
+
+    /// Read what changed among `logs`, parents in front of their children, in batches. Gives also the sessions whose
+    /// children may begin otherwise from now on.
     fn apply(
         &mut self,
         corpus: &dyn Corpus,
@@ -200,7 +268,8 @@ impl Update {
         mut soundness: HashMap<String, Soundness>,
         jobs: usize,
         progress: &dyn Progress,
-    ) -> Result<Report> {
+    ) -> Result<(Report, Vec<String>)> {
+        let mut touched = Vec::new();
         let mut report = Report { removed: removed.len() as u64, ..Report::default() };
         let mut next_log = self.catalog.state()?.next_log;
         let mut order: Vec<(usize, &Known)> = depths(&logs).into_iter().zip(&logs).collect();
@@ -209,6 +278,8 @@ impl Update {
         let bytes: u64 = changed.clone().map(|log| self.bytes_of(log)).sum();
         progress.begin(changed.count() as u64, bytes);
 
+        let rows = logs.iter().filter_map(|log| log.row.as_ref());
+        let before: HashMap<u64, Soundness> = rows.map(|row| (row.log, row.soundness.clone())).collect();
         let mut session = None;
         let mut changes = Changes::default();
         if !removed.is_empty() {
@@ -245,6 +316,12 @@ impl Update {
                 for read in reader.read_all(batch, jobs, progress)? {
                     let row = read.note(&mut changes, &mut report);
                     report.skipped.extend(skipped(&row));
+                    touched.extend(
+                        before
+                            .get(&row.log)
+                            .is_none_or(|was| *was != row.soundness)
+                            .then(|| row.session.clone()),
+                    );
                     soundness.insert(row.session, row.soundness);
                 }
                 changes.next_log = next_log;
@@ -259,7 +336,7 @@ impl Update {
             writer.wait_merging_threads()?;
         }
         report.generation = self.catalog.state()?.generation;
-        Ok(report)
+        Ok((report, touched))
     }
 
     /// How much of a log is to be read, as far as its size tells.
@@ -286,6 +363,10 @@ impl Update {
             } else {
                 let mut policy = LogMergePolicy::default();
                 policy.set_min_num_segments(4);
+                if is_small {
+                    // Only what small updates left is put together: nobody waits for more.
+                    policy.set_max_docs_before_merge(FEW_DOCUMENTS);
+                }
                 writer.set_merge_policy(Box::new(policy));
             }
             *session = Some(writer);
@@ -347,20 +428,16 @@ pub(super) fn committed(text: &tantivy::Index) -> Result<u64> {
 
 /// What name, catalog and, where something changed, header tell of a log.
 fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<crate::catalog::LogRow>) -> Known {
-    if let Some(row) = row.filter(|row| row.stamp() == candidate.stamp || !row.session.is_empty()) {
+    if let Some(row) = row.as_ref().filter(|row| row.stamp() == candidate.stamp) {
         let seed = row.parent.clone().filter(|_| row.is_seeded);
-        return Known { candidate, session: Some(row.session.clone()), seed, row: Some(row) };
+        let session = Some(row.session.clone()).filter(|session| !session.is_empty());
+        return Known { candidate, session, seed, row: Some(row.clone()) };
     }
     let header = corpus.header(&candidate).ok();
     let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
     let seed =
         header.as_ref().filter(|header| header.is_seeded).and_then(|header| header.parent_session.as_ref());
-    Known {
-        session: header.as_ref().map(|header| text(&header.id)),
-        seed: seed.map(text),
-        row: None,
-        candidate,
-    }
+    Known { session: header.as_ref().map(|header| text(&header.id)), seed: seed.map(text), row, candidate }
 }
 
 /// Work in pieces of about [`BATCH`] bytes.

@@ -89,6 +89,10 @@ fn some(
     let mut candidates = Vec::new();
     let mut gone = Vec::new();
     let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+    if !update.is_complete()? {
+        // It was deleted or damaged, and is empty now.
+        return update.run(corpus, how.jobs, progress).map(Some);
+    }
     for session in folders {
         let before = update.places_in(session)?;
         // Any name will do: the folder is looked at.
