@@ -267,8 +267,8 @@ impl Facts<'_> {
     /// The answer. `found` tells of each needle, in the order of the query, so every one must be asked for.
     fn judge(&self, node: &Node, found: &mut impl Iterator<Item = bool>) -> bool {
         match node {
-            Node::All(nodes) => nodes.iter().fold(true, |all, node| self.judge(node, found) && all),
-            Node::Any(nodes) => nodes.iter().fold(false, |any, node| self.judge(node, found) || any),
+            Node::All(nodes) => nodes.iter().filter(|node| !self.judge(node, found)).count() == 0,
+            Node::Any(nodes) => nodes.iter().filter(|node| self.judge(node, found)).count() > 0,
             Node::Not(node) => !self.judge(node, found),
             Node::Text(_) => found.next().unwrap_or(false),
             Node::Pattern(pattern) => pattern.is_match(&self.document.text),

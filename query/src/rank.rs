@@ -41,6 +41,30 @@ pub fn age_weight(time: i64, now: i64) -> f32 {
     0.5 + 0.5 * (-(age / HALF_LIFE) * std::f32::consts::LN_2).exp()
 }
 
+/// How soon more of the same counts less (BM25).
+const K1: f32 = 1.2;
+
+/// How much the length of a text takes away (BM25).
+const B: f32 = 0.75;
+
+/// How much a term that makes a match better counts, of what it would count as a needle.
+pub const BETTER: f32 = 0.5;
+
+/// How rare something is that stands in `with` of `documents` texts.
+pub fn rarity(with: u64, documents: u64) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a rank needs no more")]
+    let (with, without) = (with as f32, documents.saturating_sub(with) as f32);
+    (1.0 + (without + 0.5) / (with + 0.5)).ln()
+}
+
+/// BM25: what is so rare stands `times` times in a text of `length` terms, where texts have `average`.
+pub fn relevance(rarity: f32, times: u32, length: u32, average: f32) -> f32 {
+    #[expect(clippy::cast_precision_loss, reason = "a rank needs no more")]
+    let (times, length) = (times as f32, length as f32);
+    let norm = K1 * (1.0 - B + B * length / average.max(1.0));
+    rarity * (1.0 + K1) * times / (times + norm)
+}
+
 impl Score {
     /// Out of its factors.
     pub fn new(text: f32, part: Part, time: i64, now: i64) -> Score {
@@ -77,5 +101,53 @@ impl Place<'_> {
             .then_with(|| other.time.cmp(&self.time))
             .then_with(|| self.session.cmp(other.session))
             .then_with(|| (self.seq, self.nth).cmp(&(other.seq, other.nth)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tantivy::fieldnorm::FieldNormReader;
+    use tantivy::query::Bm25Weight;
+
+    use super::*;
+
+    #[test]
+    fn relevance_is_that_of_the_index() {
+        for (with, documents, times, length, average) in
+            [(1, 10, 1, 8, 20.0), (5, 10, 3, 40, 20.0), (10, 10, 1, 1, 1.0), (2, 1_000_000, 7, 200, 90.5)]
+        {
+            let norm = FieldNormReader::fieldnorm_to_id(length);
+            let index = Bm25Weight::for_one_term_without_explain(with, documents, average).score(norm, times);
+            // The index keeps lengths roughly.
+            let kept = FieldNormReader::id_to_fieldnorm(norm);
+            let ours = relevance(rarity(with, documents), times, kept, average);
+            assert!((index - ours).abs() < 1e-4 * index.abs().max(1.0), "{index} {ours}");
+        }
+    }
+
+    #[test]
+    fn age_takes_half_at_most() {
+        let day = 24 * 60 * 60 * 1000;
+        for (days, weight) in [(-1, 1.0), (0, 1.0), (30, 0.75), (60, 0.625), (100_000, 0.5)] {
+            assert!((age_weight(-days * day, 0) - weight).abs() < 1e-4, "{days} days");
+        }
+    }
+
+    #[test]
+    fn places_are_told_apart() {
+        let place = Place { value: 2.0, time: 5, session: "b", seq: 7, nth: 1 };
+        let rows = [
+            (Place { value: 1.0, time: 9, session: "a", seq: 1, nth: 0 }, Ordering::Less, Ordering::Greater),
+            (Place { time: 4, session: "a", ..place }, Ordering::Less, Ordering::Less),
+            (Place { session: "c", seq: 0, ..place }, Ordering::Less, Ordering::Less),
+            (Place { seq: 8, nth: 0, ..place }, Ordering::Less, Ordering::Less),
+            (Place { nth: 0, ..place }, Ordering::Greater, Ordering::Greater),
+            (place, Ordering::Equal, Ordering::Equal),
+        ];
+        for (other, by_relevance, by_time) in rows {
+            assert_eq!(place.order(&other, Sort::Relevance), by_relevance, "{other:?}");
+            assert_eq!(place.order(&other, Sort::Time), by_time, "{other:?}");
+            assert_eq!(other.order(&place, Sort::Relevance), by_relevance.reverse(), "{other:?}");
+        }
     }
 }

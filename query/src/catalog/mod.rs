@@ -9,6 +9,7 @@ mod facts;
 mod row;
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -381,7 +382,9 @@ fn immutable(path: &Path) -> Result<Connection> {
     for byte in row::bytes_of(path) {
         match byte {
             b'/' | b'-' | b'_' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => uri.push(char::from(byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
         }
     }
     uri.push_str("?immutable=1");

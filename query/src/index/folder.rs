@@ -142,7 +142,11 @@ impl Folder {
     pub(crate) fn size(&self) -> u64 {
         let files = |path: &Path| -> u64 {
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
-            entries.filter_map(|entry| entry.metadata().ok()).filter(|m| m.is_file()).map(|m| m.len()).sum()
+            entries
+                .filter_map(|entry| entry.metadata().ok())
+                .filter(fs::Metadata::is_file)
+                .map(|m| m.len())
+                .sum()
         };
         files(&self.path) + files(&self.text())
     }

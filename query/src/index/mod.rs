@@ -19,6 +19,7 @@ mod watch;
 mod writer;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(crate) use folder::rules;
 pub use fresh::{Freshness, freshen};
@@ -34,6 +35,10 @@ use crate::language::Query;
 use crate::session::Session;
 use folder::Folder;
 use text::Text;
+
+/// How often both sides are opened until they agree, and how long is waited in between.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// An index that is read: the state of one moment.
 pub struct Index {
@@ -60,6 +65,21 @@ impl Index {
     /// [`Error::Damaged`], and [`Error::Outdated`] for one that was made with older rules. Of the last two an update
     /// makes it anew.
     pub fn open(folder: &Path) -> Result<Index> {
+        let mut tries = 1;
+        loop {
+            let (index, committed) = Index::try_open(folder)?;
+            // An update commits the text first and the catalog a moment later. One that was killed between the two leaves
+            // them apart until the next one; then what the catalog does not know yet is passed over.
+            if committed == index.generation || tries == TRIES {
+                return Ok(index);
+            }
+            tries += 1;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// The index, and the number that its text was committed under.
+    fn try_open(folder: &Path) -> Result<(Index, u64)> {
         let place = Folder::open(folder)?;
         let catalog = Catalog::read(&place.catalog())?;
         let state = catalog.state()?;
@@ -76,19 +96,19 @@ impl Index {
             Error::NoIndex(_) => Error::NoIndex(folder.to_owned()),
             error => error,
         })?;
-        // A commit in between shows in the number of the text first; what the catalog does not know yet is passed over.
         let committed = text.payload.as_deref().and_then(|number| number.parse().ok()).unwrap_or(0);
         if committed < state.generation {
             let why = "text and catalog do not belong together".to_owned();
             return Err(Error::Damaged { path: folder.to_owned(), why });
         }
-        Ok(Index {
+        let index = Index {
             folder: folder.to_owned(),
             catalog,
             text,
             generation: state.generation,
             updated: state.updated,
-        })
+        };
+        Ok((index, committed))
     }
 
     /// Number of the state: one more for each update that changed something.

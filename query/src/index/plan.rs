@@ -21,10 +21,8 @@ use super::steady::Steady;
 use crate::analysis::{Needle, Slot};
 use crate::error::Result;
 use crate::language::Node;
+use crate::rank::BETTER;
 use crate::session::Session;
-
-/// How much a word of a segmenter adds, of what it would count on its own.
-const BETTER: f32 = 0.5;
 
 /// A query of Tantivy, and what must be known beside it.
 pub(crate) struct Plan {
@@ -72,7 +70,7 @@ impl Planner<'_> {
             Node::Session(filter) => {
                 let sessions = match &mut self.sessions {
                     Some(sessions) => sessions,
-                    none => none.insert(self.facts.sessions()?),
+                    empty => empty.insert(self.facts.sessions()?),
                 };
                 let admitted =
                     sessions.iter().filter(|(_, session)| filter.admits(session)).map(|(log, _)| *log);

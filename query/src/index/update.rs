@@ -185,7 +185,7 @@ impl Update {
         let is_hidden = |path: &Path| listing.passed_over.iter().any(|(hidden, _)| path.starts_with(hidden));
         rows.retain(|(path, _), _| !is_hidden(path));
         let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
-        let (mut report, _) = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
+        let (mut report, _) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
         self.catalog.looked(now(), &listing.folders)?;
         for (path, reason) in listing.passed_over {
             report.skipped.push(Skipped { path, session: None, is_partial: false, reason });
@@ -224,7 +224,7 @@ impl Update {
         }
         let mut soundness = self.soundness_of_parents(&logs)?;
         soundness.retain(|session, _| !sessions.contains(session));
-        let (mut report, touched) = self.apply(corpus, logs, &removed, soundness, jobs, progress)?;
+        let (mut report, touched) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
         sessions.extend(touched);
         while !sessions.is_empty() {
             let mut children = Vec::new();
@@ -235,7 +235,7 @@ impl Update {
                 }
             }
             let soundness = self.soundness_of_parents(&children)?;
-            let (more, touched) = self.apply(corpus, children, &[], soundness, jobs, progress)?;
+            let (more, touched) = self.apply(corpus, &children, &[], soundness, jobs, progress)?;
             report.add(more);
             sessions = touched;
         }
@@ -263,7 +263,7 @@ impl Update {
     fn apply(
         &mut self,
         corpus: &dyn Corpus,
-        logs: Vec<Known>,
+        logs: &[Known],
         removed: &[u64],
         mut soundness: HashMap<String, Soundness>,
         jobs: usize,
@@ -272,11 +272,11 @@ impl Update {
         let mut touched = Vec::new();
         let mut report = Report { removed: removed.len() as u64, ..Report::default() };
         let mut next_log = self.catalog.state()?.next_log;
-        let mut order: Vec<(usize, &Known)> = depths(&logs).into_iter().zip(&logs).collect();
+        let mut order: Vec<(usize, &Known)> = depths(logs).into_iter().zip(logs).collect();
         order.sort_by_key(|(depth, _)| *depth);
-        let changed = logs.iter().filter(|log| log.is_changed());
-        let bytes: u64 = changed.clone().map(|log| self.bytes_of(log)).sum();
-        progress.begin(changed.count() as u64, bytes);
+        let news = logs.iter().filter(|log| log.is_changed());
+        let bytes: u64 = news.clone().map(bytes_of).sum();
+        progress.begin(news.count() as u64, bytes);
 
         let rows = logs.iter().filter_map(|log| log.row.as_ref());
         let before: HashMap<u64, Soundness> = rows.map(|row| (row.log, row.soundness.clone())).collect();
@@ -339,12 +339,6 @@ impl Update {
         Ok((report, touched))
     }
 
-    /// How much of a log is to be read, as far as its size tells.
-    fn bytes_of(&self, log: &Known) -> u64 {
-        let before = log.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
-        log.candidate.stamp.len.saturating_sub(before)
-    }
-
     /// The writer of this run, made when it is first needed.
     fn begin<'a>(
         &self,
@@ -388,6 +382,12 @@ impl Update {
         self.catalog.settle(generation)?;
         Ok(())
     }
+}
+
+/// How much of a log is to be read, as far as its size tells.
+fn bytes_of(log: &Known) -> u64 {
+    let before = log.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
+    log.candidate.stamp.len.saturating_sub(before)
 }
 
 fn writer_of(session: &mut Option<IndexWriter>) -> Result<&mut IndexWriter> {

@@ -19,7 +19,7 @@ const CALM: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Every so often all is looked at, whatever the system told.
-const ALL: Duration = Duration::from_secs(60);
+const ALL: Duration = Duration::from_mins(1);
 
 /// The same where the system tells nothing.
 const ALL_UNTOLD: Duration = Duration::from_secs(2);
