@@ -16,6 +16,7 @@ use dshlog_migrate::{Kin, Run, RunError, unfit};
 
 use crate::exit::Failure;
 use crate::select::Chosen;
+use crate::stores;
 
 /// The generation that events are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub(crate) struct Checked {
 impl Log {
     /// Open a log and read its header.
     pub(crate) fn open(chosen: &Chosen, form: Form, kin: &Arc<Kin>) -> Result<Log, Error> {
-        let file = LogFile::open(&chosen.path)?;
+        let file = stores::open(&chosen.path)?;
         let header = file.header()?;
         let (member, kin) = (chosen.member.clone(), Arc::clone(kin));
         Ok(Log { member, form, kin, evidence: OnceCell::new(), file, header })
