@@ -93,16 +93,11 @@ impl Bench {
         let _ = fs::remove_dir_all(&index);
         let built = self.timed(&["index", "--index", text(&index)?])?;
         let wall = built.wall.as_secs_f64();
-        let per_core =
-            built.cpu.map_or("-".to_owned(), |cpu| format!("{:.0} MB/s per core", megabytes / cpu));
+        let per_core = built.cpu.map_or("-".to_owned(), |cpu| format!("{:.0} MB/s per core", megabytes / cpu));
         let size = size(&index)?;
         println!("| build | {wall:.1} s, {per_core}, {} MB of memory |", built.memory.unwrap_or(0) / 1024);
         println!("|---|---|");
-        println!(
-            "| size of the index | {:.0} MB, {:.2} of the text |",
-            size as f64 / 1e6,
-            size as f64 / self.bytes as f64
-        );
+        println!("| size of the index | {:.0} MB, {:.2} of the text |", size as f64 / 1e6, size as f64 / self.bytes as f64);
         let again = self.timed(&["index", "--index", text(&index)?])?;
         println!("| a look at all of it, nothing changed | {} |", milliseconds(again.wall));
         println!("| one turn appended, then found by a search | {} |", milliseconds(self.append(&index)?));
@@ -118,8 +113,7 @@ impl Bench {
         println!("| {QUERIES} queries in one process | {} |", shown(&warm));
         let whole = each(&queries, |query| self.search(&["--index", text(&index)?, "--", query]))?;
         println!("| {QUERIES} queries as processes | {} |", shown(&whole));
-        let still =
-            each(&queries, |query| self.search(&["--no-update", "--index", text(&index)?, "--", query]))?;
+        let still = each(&queries, |query| self.search(&["--no-update", "--index", text(&index)?, "--", query]))?;
         println!("| the same without a look at the logs | {} |", shown(&still));
 
         let words = words(&documents);
@@ -137,11 +131,7 @@ impl Bench {
             skip("ripgrep: there is none");
         }
         let fts = fts::Fts::build(&self.work.join("fts.sqlite"), &mut |see| self.each_document(see))?;
-        println!(
-            "\nFTS5 trigram: built in {:.1} s, {:.0} MB\n",
-            fts.built.as_secs_f64(),
-            fts.size()? as f64 / 1e6
-        );
+        println!("\nFTS5 trigram: built in {:.1} s, {:.0} MB\n", fts.built.as_secs_f64(), fts.size()? as f64 / 1e6);
         println!("| {FEW} words in a warm process | p50 | times |\n|---|---|---|");
         let warm = each(&words, |word| {
             let query = Query::parse(word, Timestamp::now(), &TimeZone::UTC)?;
@@ -160,11 +150,7 @@ impl Bench {
         command.args(["search", "--no-pager", "-q", "--home"]).arg(&self.home).args(args);
         let status = command.stdout(Stdio::null()).status()?;
         // Nothing found is an answer, too.
-        if status.code().is_some_and(|code| code < 2) {
-            Ok(())
-        } else {
-            Err(format!("{args:?}: {status}").into())
-        }
+        if status.code().is_some_and(|code| code < 2) { Ok(()) } else { Err(format!("{args:?}: {status}").into()) }
     }
 
     fn ripgrep(&self, word: &str) -> Outcome<()> {
@@ -260,13 +246,7 @@ impl Bench {
 }
 
 fn options() -> Options {
-    Options {
-        flat: false,
-        limit: 20,
-        offset: 0,
-        sort: Sort::Relevance,
-        now: Timestamp::now().as_millisecond(),
-    }
+    Options { flat: false, limit: 20, offset: 0, sort: Sort::Relevance, now: Timestamp::now().as_millisecond() }
 }
 
 /// A home of so many sessions; its size in bytes of plain text. What an earlier run grew is taken as it is.
@@ -304,8 +284,7 @@ fn queries(documents: &[Document]) -> Vec<String> {
     let mut queries = Vec::new();
     while queries.len() < QUERIES {
         let Some(document) = documents.get(rng.below(documents.len() as u64) as usize) else { continue };
-        let plain =
-            |word: &&str| word.chars().all(char::is_alphanumeric) && word.is_ascii() && word.len() > 2;
+        let plain = |word: &&str| word.chars().all(char::is_alphanumeric) && word.is_ascii() && word.len() > 2;
         let words: Vec<&str> = document.text.split_whitespace().filter(plain).collect();
         if words.len() < 6 {
             continue;
