@@ -224,14 +224,18 @@ impl Log {
         self.evidence.get().map_or(&[], |evidence| &evidence.warnings)
     }
 
-    /// What the session's subagents say of themselves. A stray has none that anybody knows.
+    /// What the session's subagents say of themselves. A stray that is in no store has none that
+    /// anybody knows.
     fn evidence(&self) -> Result<&Evidence, Error> {
         if let Some(evidence) = self.evidence.get() {
             return Ok(evidence);
         }
         let evidence = match &self.member {
             Some(member) => self.kin.evidence(&member.root, &self.header.id, &Limits::default())?,
-            None => Evidence::default(),
+            None => match self.file.path() {
+                Some(path) => stores::evidence(path)?.unwrap_or_default(),
+                None => Evidence::default(),
+            },
         };
         Ok(self.evidence.get_or_init(|| evidence))
     }

@@ -11,7 +11,8 @@ use dshlog_codec::home::{
     EntryKind, GenerationFile, PassedOver, SelectError, SessionFolder, Walk, Why, by_name, encode_id,
 };
 use dshlog_codec::json::JsString;
-use dshlog_codec::{Encoding, Error, ErrorKind, Generation, Header, LogFile, Millis, Result};
+use dshlog_codec::{Encoding, Error, ErrorKind, Generation, Header, Limits, LogFile, Millis, Result};
+use dshlog_migrate::children::{Child, Evidence, Warning, describe};
 use dshlog_query::store::{Entry, Place, Store, is_database, is_store};
 
 /// Open a log: a file, or a session in a store.
@@ -36,6 +37,27 @@ pub(crate) fn header(path: &Path) -> Result<Header> {
         }
         None => LogFile::open(path)?.header(),
     }
+}
+
+/// What the subagents of a session in a store say of themselves; nothing for any other log. As with folders, one without
+/// a readable header is nobody's child.
+pub(crate) fn evidence(path: &Path) -> Result<Option<Evidence>> {
+    let Some(place) = Place::of(path) else { return Ok(None) };
+    let mut store = Store::open(&place.store)?;
+    let mut evidence = Evidence::default();
+    let parent = id(&mut store, &place.id)?;
+    for id in store.children(&parent)? {
+        let log = store.log(&id)?;
+        let Ok(header) = log.header() else { continue };
+        let path = log.path().map(Path::to_owned);
+        let fact = describe(&log, &Limits::default()).unwrap_or_else(|fault| {
+            let path = path.clone().unwrap_or_default();
+            evidence.warnings.push(Warning { id: header.id.clone(), path, fault });
+            None
+        });
+        evidence.children.push(Child { id: header.id, created_at: header.created_at, fact, path });
+    }
+    Ok(Some(evidence))
 }
 
 /// True for the path of a session in a store.

@@ -76,6 +76,15 @@ impl Store {
         })
     }
 
+    /// The ids of the subagents that a session delegated to, in their order.
+    pub fn children(&mut self, id: &str) -> Result<Vec<String>> {
+        let select = "SELECT id FROM sessions WHERE parent_session = ?1 AND origin = 'subagent' ORDER BY id";
+        self.ask(|database| {
+            let mut select = database.prepare_cached(select)?;
+            select.query_map([id], |row| Ok(text::lossy(row.get_ref(0)?).into_owned()))?.collect()
+        })
+    }
+
     /// Bytes of the payloads of a session.
     pub fn bytes(&mut self, id: &str) -> Result<u64> {
         // Asked of the rows' heads: no payload is read for it.

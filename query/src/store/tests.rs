@@ -214,7 +214,7 @@ fn rows_that_no_runtime_stored() {
     let good = r"2, 'turn/start', 5, '{}', NULL, NULL, NULL";
     for (row, code) in [
         (good, "row-gap"),
-        ("NULL, 'turn/start', 5, '{}', NULL, NULL, NULL", "row-shape"),
+        ("NULL, 'turn/start', 5, '{}', NULL, NULL, NULL", "row-gap"),
         ("1, NULL, 5, '{}', NULL, NULL, NULL", "row-shape"),
         ("1, 'turn/start', NULL, '{}', NULL, NULL, NULL", "row-shape"),
         ("1, 'turn/start', 'x', '{}', NULL, NULL, NULL", "row-shape"),
