@@ -1,5 +1,6 @@
 //! The logs of one root, as search and data sets ask for them.
 
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,13 @@ use dshlog_codec::json::Js;
 use dshlog_codec::read::Mark;
 use dshlog_codec::{End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
 use dshlog_migrate::Kin;
+use dshlog_query::store::{Place, Store};
 use dshlog_query::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
 use dshlog_replay::Surface;
 
 use crate::select::placed;
 use crate::source::{Form, Log};
+use crate::stores;
 
 /// A root.
 pub(crate) struct HomeCorpus {
@@ -30,7 +33,7 @@ impl HomeCorpus {
     }
 
     fn open(&self, candidate: &Candidate) -> dshlog_codec::Result<Log> {
-        let chosen = placed(&candidate.path, Some(&self.root), Path::new("/"));
+        let chosen = placed(&location(candidate), Some(&self.root), Path::new("/"));
         Log::open(&chosen, Form::Current, &self.kin)
     }
 
@@ -40,6 +43,9 @@ impl HomeCorpus {
         mark: &Mark,
         see: &mut dyn FnMut(&Event<'_>) -> ControlFlow<()>,
     ) -> dshlog_codec::Result<Option<Reading>> {
+        if candidate.entry.is_some() {
+            return Ok(None);
+        }
         let file = LogFile::open(&candidate.path)?;
         if file.generation() != Generation::CURRENT {
             return Ok(None);
@@ -72,7 +78,7 @@ impl HomeCorpus {
 impl Corpus for HomeCorpus {
     fn list(&self) -> Listing {
         let mut listing = Listing::default();
-        match Walk::new(&self.root) {
+        match stores::walk(&self.root) {
             Ok(walk) => add(&mut listing, &walk),
             Err(error) => listing.passed_over.push((self.root.clone(), error.to_string())),
         }
@@ -80,7 +86,7 @@ impl Corpus for HomeCorpus {
     }
 
     fn header(&self, candidate: &Candidate) -> dshlog_codec::Result<Header> {
-        LogFile::open(&candidate.path)?.header()
+        stores::header(&location(candidate))
     }
 
     fn read(
@@ -129,7 +135,11 @@ impl Corpus for HomeCorpus {
         replaced
     }
 
-    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
+    fn look(&self, path: &Path, entry: Option<&str>) -> Option<Candidate> {
+        if let Some(entry) = entry {
+            let entry = Store::open(path).ok()?.entry(entry).ok()??;
+            return Some(Candidate { path: path.to_owned(), entry: Some(entry.id), stamp: entry.stamp });
+        }
         let folder = SessionFolder::read(path.parent()?).ok()?;
         candidate(&folder).ok()?
     }
@@ -151,7 +161,42 @@ impl Corpus for HomeCorpus {
                 listing.candidates.push(candidate);
             }
         }
+        if folder == self.root
+            && !stores::around(folder).is_empty()
+            && let Ok(walk) = stores::walk(folder)
+        {
+            add_stores(&mut listing, &walk);
+        }
         Some(listing)
+    }
+}
+
+/// Where a log is, as one path.
+pub(crate) fn location(candidate: &Candidate) -> PathBuf {
+    match &candidate.entry {
+        Some(id) => Place { store: candidate.path.clone(), id: id.clone() }.path(),
+        None => candidate.path.clone(),
+    }
+}
+
+/// The sessions of stores that a walk found.
+fn add_stores(listing: &mut Listing, walk: &Walk) {
+    let mut by_store: BTreeMap<PathBuf, HashSet<&Path>> = BTreeMap::new();
+    for session in &walk.sessions {
+        if let Some(place) = Place::of(&session.path) {
+            by_store.entry(place.store).or_default().insert(&session.path);
+        }
+    }
+    for (store, listed) in by_store {
+        match Store::open(&store).and_then(|mut store| store.entries()) {
+            Ok(entries) => listing.candidates.extend(
+                entries
+                    .into_iter()
+                    .map(|entry| Candidate { path: store.clone(), entry: Some(entry.id), stamp: entry.stamp })
+                    .filter(|candidate| listed.contains(&*location(candidate))),
+            ),
+            Err(error) => listing.passed_over.push((store, error.to_string())),
+        }
     }
 }
 
@@ -182,12 +227,13 @@ fn add(listing: &mut Listing, walk: &Walk) {
         let time = nanos(modified(&folder));
         listing.folders.push((folder, time));
     }
-    for session in &walk.sessions {
+    for session in walk.sessions.iter().filter(|session| !stores::is_entry(&session.path)) {
         match candidate(session) {
             Ok(candidate) => listing.candidates.extend(candidate),
             Err(error) => listing.passed_over.push((session.path.clone(), error.to_string())),
         }
     }
+    add_stores(listing, walk);
     for passed in &walk.passed_over {
         if let dshlog_codec::home::Why::Unreadable(error) = &passed.why {
             listing.passed_over.push((passed.path.clone(), error.to_string()));

@@ -38,6 +38,13 @@ pub(crate) fn for_error(error: &Error) -> Vec<String> {
         ErrorKind::Migration { .. } => {
             "`--as-stored` shows the events as they are stored, `--lenient` those in front of it".to_owned()
         }
+        ErrorKind::Store { code, .. } => match *code {
+            "store-version" => "the dsh that wrote it, or one of its time, can export its sessions",
+            "store-busy" => "end the program that writes to it, and try again",
+            "store-damaged" => "`.recover` of the program sqlite3 may save what is left of it",
+            _ => "`dshlog ls DIR` lists the sessions of a home or a root",
+        }
+        .to_owned(),
         ErrorKind::Shrank { .. } | ErrorKind::Changed => "a writer is at work; try again".to_owned(),
         _ => match error.class() {
             Class::Unsupported => "`--lenient` reads past what it does not know".to_owned(),

@@ -16,6 +16,7 @@ mod render;
 mod select;
 mod source;
 mod stats;
+mod stores;
 mod transcript;
 
 use std::process::ExitCode;

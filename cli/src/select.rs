@@ -4,12 +4,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::home::{
-    Home, Member, Placement, SelectError, SessionFolder, Target, Walk, absolute, select,
+    Home, Member, Placement, SelectError, SessionFolder, Target, absolute, encode_id, file_name, project_key,
+    select,
 };
-use dshlog_codec::{Error, Generation, LogFile};
+use dshlog_codec::{Encoding, Error, Generation, LogFile};
 
 use crate::ctx::Ctx;
 use crate::exit::{Failure, shown};
+use crate::render::shell::quoted;
+use crate::stores;
 
 /// A log that somebody named.
 #[derive(Clone, Debug)]
@@ -49,6 +52,7 @@ pub(crate) fn session(ctx: &mut Ctx, typed: &str, generation: Option<Generation>
     }
     match (&chosen.member, &target) {
         (Some(_), Target::File(_)) => chosen.check_neighbours()?,
+        (None, _) if stores::is_entry(&chosen.path) => {}
         (None, _) => {
             ctx.note(format!("{} lies in no root of sessions; it is read alone", shown(&chosen.path)));
         }
@@ -67,6 +71,9 @@ pub(crate) fn folder(ctx: &Ctx, typed: &str) -> Result<(PathBuf, SessionFolder),
         Target::Folder(folder) => folder.newest().map_or(&folder.path, |file| &file.path),
     };
     let chosen = placed(log, root.as_deref(), ctx.cwd());
+    if stores::is_entry(&chosen.path) {
+        return Err(in_store(&chosen.path, root.as_deref()));
+    }
     let Some(member) = chosen.member else {
         return Err(Failure::refused(format!("{} lies in no root of sessions", shown(&chosen.path)))
             .hint("`--root DIR` names the root of a log at DIR/PROJECT/SESSION"));
@@ -75,11 +82,31 @@ pub(crate) fn folder(ctx: &Ctx, typed: &str) -> Result<(PathBuf, SessionFolder),
     Ok((member.root, folder))
 }
 
+/// A session in a store cannot be worked on; as a log of V0 below the root it could.
+fn in_store(path: &Path, root: Option<&Path>) -> Failure {
+    let refused = Failure::refused(format!("{} lies in a store, which is only read", shown(path)));
+    let member = stores::header(path).ok().zip(root).and_then(|(header, root)| {
+        let (project, folder) = (project_key(header.cwd.as_ref())?, encode_id(&header.id)?);
+        Some(root.join(project).join(folder))
+    });
+    let Some(folder) = member else { return refused };
+    let log = folder.join(file_name(Generation(0), Encoding::Raw));
+    refused.hint(format!(
+        "`mkdir -p {}`, and `dshlog read --rows {} > {}`, make a log of V0 of it",
+        quoted(&folder),
+        quoted(path),
+        quoted(&log)
+    ))
+}
+
 /// What a name stands for, and the root that was looked at.
 fn target(ctx: &Ctx, typed: &str) -> Result<(Target, Option<PathBuf>), Failure> {
     let home = ctx.home();
     // A path needs no home.
-    let target = select(OsStr::new(typed), ctx.cwd(), || Walk::new(&home.as_ref().map_err(clone_io)?.root));
+    let target = match stores::select(&absolute(ctx.cwd(), Path::new(typed))) {
+        Some(found) => found.map(Target::Folder),
+        None => select(OsStr::new(typed), ctx.cwd(), || stores::walk(&home.as_ref().map_err(clone_io)?.root)),
+    };
     let root = home.as_ref().ok().map(|home| home.root.as_path());
     match target {
         Ok(target) => Ok((target, root.map(Path::to_owned))),

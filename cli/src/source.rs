@@ -16,6 +16,7 @@ use dshlog_migrate::{Kin, Run, RunError, unfit};
 
 use crate::exit::Failure;
 use crate::select::Chosen;
+use crate::stores;
 
 /// The generation that events are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub(crate) struct Checked {
 impl Log {
     /// Open a log and read its header.
     pub(crate) fn open(chosen: &Chosen, form: Form, kin: &Arc<Kin>) -> Result<Log, Error> {
-        let file = LogFile::open(&chosen.path)?;
+        let file = stores::open(&chosen.path)?;
         let header = file.header()?;
         let (member, kin) = (chosen.member.clone(), Arc::clone(kin));
         Ok(Log { member, form, kin, evidence: OnceCell::new(), file, header })
@@ -223,14 +224,18 @@ impl Log {
         self.evidence.get().map_or(&[], |evidence| &evidence.warnings)
     }
 
-    /// What the session's subagents say of themselves. A stray has none that anybody knows.
+    /// What the session's subagents say of themselves. A stray that is in no store has none that
+    /// anybody knows.
     fn evidence(&self) -> Result<&Evidence, Error> {
         if let Some(evidence) = self.evidence.get() {
             return Ok(evidence);
         }
         let evidence = match &self.member {
             Some(member) => self.kin.evidence(&member.root, &self.header.id, &Limits::default())?,
-            None => Evidence::default(),
+            None => match self.file.path() {
+                Some(path) => stores::evidence(path)?.unwrap_or_default(),
+                None => Evidence::default(),
+            },
         };
         Ok(self.evidence.get_or_init(|| evidence))
     }

@@ -143,6 +143,16 @@ pub enum ErrorKind {
         /// Which step, and what is wrong.
         what: String,
     },
+    /// A database of many sessions cannot be read. Said by the layer that reads it, with a code of its own.
+    #[error("{what}")]
+    Store {
+        /// Code of the fault.
+        code: &'static str,
+        /// What it means for the database.
+        class: Class,
+        /// What is wrong.
+        what: String,
+    },
     /// A limit of this reader.
     #[error("{what} is beyond the limit of {limit} bytes")]
     Limit {
@@ -210,7 +220,7 @@ impl ErrorKind {
             ErrorKind::RowShape { .. } => "row-shape",
             ErrorKind::RowGap { .. } => "row-gap",
             ErrorKind::Rule { rule, .. } => rule.code(),
-            ErrorKind::Migration { code, .. } => code,
+            ErrorKind::Migration { code, .. } | ErrorKind::Store { code, .. } => code,
             ErrorKind::Limit { .. } => "limit",
             ErrorKind::Shrank { .. } => "shrank",
             ErrorKind::Changed => "changed",
@@ -230,6 +240,7 @@ impl ErrorKind {
             // A file that is named as the current format: its reader refuses any other version as unsupported.
             ErrorKind::VersionMismatch { name: Generation::CURRENT, .. } => Class::Unsupported,
             ErrorKind::Rule { rule, .. } => rule.class(),
+            ErrorKind::Store { class, .. } => *class,
             ErrorKind::Limit { .. } => Class::Limit,
             ErrorKind::Identity { .. }
             | ErrorKind::MixedEncodings { .. }

@@ -6,6 +6,10 @@ use dshlog_codec::check::Rule;
 use dshlog_codec::json::JsonError;
 use dshlog_codec::{Class, ErrorKind, Generation, Seq};
 
+fn store(code: &'static str, class: Class, what: &str) -> ErrorKind {
+    ErrorKind::Store { code, class, what: what.into() }
+}
+
 /// One of each kind. The match has no wildcard, so that a new kind cannot be forgotten here.
 fn kinds() -> Vec<ErrorKind> {
     let io = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
@@ -33,6 +37,10 @@ fn kinds() -> Vec<ErrorKind> {
         ErrorKind::RowSyntax(syntax),
         ErrorKind::RowShape { what: "`type` is no string" },
         ErrorKind::RowGap { expected: Seq(1), found: "2".into() },
+        store("store-foreign", Class::Corrupt, "no store of sessions: a database of another application"),
+        store("store-version", Class::Unsupported, "a store of version 17; only version 15 is known"),
+        store("store-damaged", Class::Corrupt, "the store is damaged: database disk image is malformed"),
+        store("store-busy", Class::Locked, "a writer holds the store, and did not let go in time"),
     ];
     for kind in &kinds {
         match kind {
@@ -58,6 +66,7 @@ fn kinds() -> Vec<ErrorKind> {
             | ErrorKind::RowSyntax(_)
             | ErrorKind::RowShape { .. }
             | ErrorKind::RowGap { .. }
+            | ErrorKind::Store { .. }
             // Those two have codes of their own for each rule.
             | ErrorKind::Migration { .. }
             | ErrorKind::Rule { .. } => {}

@@ -20,6 +20,7 @@ pub mod matching;
 pub mod rank;
 pub mod scan;
 pub mod session;
+pub mod store;
 
 pub use corpus::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
 pub use document::{Document, Part, Role};

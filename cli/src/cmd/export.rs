@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use dshlog_codec::home::{Walk, select as find};
 use dshlog_migrate::Kin;
+use dshlog_query::store::Place;
 
 use super::read::{Filter, head, tell_end};
 use crate::args::{Export, Format};
@@ -49,7 +50,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     }
     let chosen = select::session(ctx, session, None)?;
     if let Some(out) = out {
-        target::check_apart(out, &chosen.path)?;
+        let place = Place::of(&chosen.path);
+        target::check_apart(out, place.as_ref().map_or(&chosen.path, |place| &place.store))?;
     }
     let images = images(ctx, args, &chosen);
     let first = part(ctx, args, &chosen, 0).map_err(|failure| match failure {

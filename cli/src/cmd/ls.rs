@@ -23,6 +23,7 @@ use crate::render::ls::{Alone, Broken, Look, Row, Standing, broken_table, json, 
 use crate::render::units;
 use crate::select;
 use crate::source::{Form, Log};
+use crate::stores;
 use crate::transcript::Summary;
 
 /// List sessions.
@@ -30,7 +31,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Ls) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Table, Format::Json, Format::Jsonl])?;
     let columns = columns(args);
     let home = select::home_at(ctx, args.place.as_deref())?;
-    let walk = Walk::new(&home.root)?;
+    let walk = stores::walk(&home.root)?;
     if !walk.exists {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&home.root)))
             .hint("`--home` or `--root` names another place"));
@@ -151,21 +152,32 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Ki
     let file = folder.chosen().map_err(|e| fail(&e))?;
     let root = folder.path.parent().and_then(Path::parent);
     let chosen = select::placed(&file.path, root, Path::new("/"));
-    let log = Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?;
-    log.check_identity().map_err(|e| fail(&e))?;
+    let is_entry = stores::is_entry(&file.path);
+    // A log in a store is put together whole, so it is not opened for its header alone.
+    let log = match is_entry && !reads {
+        true => None,
+        false => Some(Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?),
+    };
+    let header = match &log {
+        Some(log) => {
+            log.check_identity().map_err(|e| fail(&e))?;
+            log.header.clone()
+        }
+        None => stores::header(&file.path).map_err(|e| fail(&e))?,
+    };
     let mut row = Row {
         path: file.path.clone(),
-        encoding: file.encoding,
+        encoding: if is_entry { "sqlite" } else { file.encoding.name() },
         generations: folder.generations.iter().map(|file| file.generation.0).collect(),
         size: file.len,
         modified,
-        state: state(folder, &log.header, file.generation),
-        header: log.header.clone(),
+        state: state(folder, &header, file.generation),
+        header,
         summary: None,
         origin: None,
         standing: None,
     };
-    if reads {
+    if let Some(log) = log.filter(|_| reads) {
         let mut summary = Summary::default();
         let mut origin = Origin::default();
         let Ok(walked) = log.each(|event| {
@@ -236,6 +248,7 @@ fn fits(row: &Row, args: &Ls) -> bool {
     let Some(wanted) = &args.project else { return true };
     let cwd = row.header.cwd.as_ref().is_some_and(|cwd| cwd.to_lossy().contains(wanted.as_str()));
     let project = row.path.ancestors().nth(2).and_then(|path| path.file_name());
+    let project = project.filter(|_| !stores::is_entry(&row.path));
     cwd || project.is_some_and(|name| name.to_string_lossy().contains(wanted.as_str()))
 }
 

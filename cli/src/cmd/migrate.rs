@@ -19,6 +19,7 @@ use crate::pool;
 use crate::render::migrate::{Rows, Status, Summary, is_plain, json};
 use crate::render::progress::SizedProgress;
 use crate::select;
+use crate::stores;
 
 /// Carry sessions to the current format.
 pub(crate) fn run(ctx: &mut Ctx, args: &Migrate) -> Result<Outcome, Failure> {
@@ -121,7 +122,11 @@ impl Work {
 
 /// Every session that the official reader lists.
 fn every(ctx: &mut Ctx) -> Result<(Vec<Work>, Outcome), Failure> {
-    let walk = Walk::new(&ctx.home()?.root)?;
+    let mut walk = Walk::new(&ctx.home()?.root)?;
+    for store in stores::around(&walk.root) {
+        ctx.note(format!("passed over {}, a store of sessions; `dshlog ls` lists them", shown(&store)));
+        walk.passed_over.retain(|passed| passed.path != store);
+    }
     if !walk.exists {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&walk.root)))
             .hint("`--home` or `--root` names another place"));

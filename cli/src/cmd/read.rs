@@ -23,6 +23,7 @@ use crate::exit::{Failure, Outcome};
 use crate::render::units;
 use crate::select::{self, Chosen};
 use crate::source::{Checked, Form, Log, Walked};
+use crate::stores;
 pub(super) use filter::Filter;
 pub(super) use transcript::head;
 
@@ -59,6 +60,10 @@ fn show(
 ) -> Result<Outcome, Failure> {
     if view == View::Rows {
         return rows(ctx, &chosen.path);
+    }
+    if args.follow && stores::is_entry(&chosen.path) {
+        return Err(Failure::refused("a store is not followed: no dsh of today writes to one")
+            .hint("without `--follow` it is read as it is now"));
     }
     if args.follow {
         return follow::run(ctx, args, chosen, view, format, filter);
@@ -139,7 +144,7 @@ impl View {
 
 /// The physical lines, byte for byte; only containers are checked.
 fn rows(ctx: &mut Ctx, path: &std::path::Path) -> Result<Outcome, Failure> {
-    let file = dshlog_codec::LogFile::open(path)?;
+    let file = stores::open(path)?;
     let mut lines = file.lines(&Limits::default())?;
     while let Some((line, _)) = lines.next_line()? {
         ctx.out().write_all(line)?;

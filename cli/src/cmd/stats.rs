@@ -9,6 +9,7 @@ use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::json::Js;
 use dshlog_codec::{Error, ErrorKind};
 use dshlog_migrate::Kin;
+use dshlog_query::store::is_database;
 use dshlog_replay::stats::Fold;
 
 use super::moment::moment;
@@ -25,6 +26,7 @@ use crate::source::{Form, Log};
 use crate::stats::calendar::Calendar;
 use crate::stats::price::Prices;
 use crate::stats::{Collector, Counted, LeftOut};
+use crate::stores;
 
 /// Count.
 pub(crate) fn run(ctx: &mut Ctx, args: &Stats) -> Result<Outcome, Failure> {
@@ -133,7 +135,7 @@ fn select(ctx: &mut Ctx, args: &Stats) -> Result<Selection, Failure> {
     let mut selection = Selection::default();
     if args.places.is_empty() {
         let home = ctx.home()?;
-        let walk = Walk::new(&home.root)?;
+        let walk = stores::walk(&home.root)?;
         if !walk.exists {
             return Err(Failure::not_found(format!("there is no folder {}", shown(&home.root)))
                 .hint("`--home` or `--root` names another place"));
@@ -143,7 +145,7 @@ fn select(ctx: &mut Ctx, args: &Stats) -> Result<Selection, Failure> {
     }
     for typed in &args.places {
         let folder = absolute(ctx.cwd(), Path::new(typed));
-        if folder.is_dir() && is_no_session(&folder)? {
+        if folder.is_dir() && is_no_session(&folder)? || is_database(&folder) {
             selection.place(ctx, &folder)?;
         } else {
             let chosen = select::session(ctx, typed, None)?;
@@ -164,7 +166,7 @@ fn is_no_session(folder: &Path) -> Result<bool, Failure> {
 impl Selection {
     /// A home, a root, or a folder with sessions right in it.
     fn place(&mut self, ctx: &mut Ctx, folder: &Path) -> Result<(), Failure> {
-        let walk = Walk::new(&Home::at(folder).root)?;
+        let walk = stores::walk(&Home::at(folder).root)?;
         if walk.sessions.iter().any(SessionFolder::is_listed) {
             self.below(ctx, &walk);
             return Ok(());
@@ -216,7 +218,8 @@ fn count(
     let fail = |error: Error| left_out(&error, &chosen.path);
     let log = Log::open(chosen, Form::Current, kin).map_err(fail)?;
     let cwd = log.header.cwd.as_ref().map(|cwd| cwd.to_lossy().into_owned());
-    let folder = chosen.path.ancestors().nth(2).and_then(Path::file_name);
+    let folder = chosen.path.ancestors().nth(2).filter(|_| !stores::is_entry(&chosen.path));
+    let folder = folder.and_then(Path::file_name);
     let folder = folder.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let is_wanted = |wanted| cwd.as_ref().is_some_and(|cwd| cwd.contains(wanted)) || folder.contains(wanted);
     if !wanted.is_none_or(is_wanted) {

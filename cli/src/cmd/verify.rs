@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
+use dshlog_codec::home::{Home, SelectError, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
 use dshlog_migrate::{Kin, Overlap};
+use dshlog_query::store::{Place, is_database};
 use dshlog_replay::Resume;
 
 use super::passed_over;
@@ -18,6 +19,7 @@ use crate::render::units;
 use crate::render::verify::{Finding, Report, Severity, json, text};
 use crate::select::{self, Chosen};
 use crate::source::{Form, Log};
+use crate::stores;
 
 /// Check logs.
 pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
@@ -26,7 +28,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Verify) -> Result<Outcome, Failure> {
     let mut unread = 0_u64;
     if args.paths.is_empty() {
         let home = ctx.home()?;
-        let walk = Walk::new(&home.root)?;
+        let walk = stores::walk(&home.root)?;
         below(&walk, &Typed::nothing(), &mut work);
         unread += tell_passed_over(ctx, &walk, work.is_empty());
         if work.is_empty() && unread == 0 {
@@ -118,6 +120,9 @@ impl Typed<'_> {
 /// The logs that a path leads to. Gives the number of things below it that could not be looked at.
 fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<u64, Failure> {
     let cwd = ctx.cwd().to_owned();
+    if let Some(count) = in_store(&absolute(&cwd, path), work)? {
+        return Ok(count);
+    }
     let metadata = std::fs::metadata(path).map_err(|e| Failure::io("look at", path, e))?;
     if !metadata.is_dir() {
         let home = ctx.home().ok();
@@ -136,7 +141,7 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<u64, Fail
         Err(error) if matches!(error.kind(), ErrorKind::NotFound) => {}
         Err(error) => return Err(error.into()),
     }
-    let walk = Walk::new(&Home::at(&folder).root)?;
+    let walk = stores::walk(&Home::at(&folder).root)?;
     let before = work.len();
     below(&walk, &typed, work);
     let is_no_root = work.len() == before;
@@ -158,6 +163,25 @@ fn collect(ctx: &mut Ctx, path: &Path, work: &mut Vec<Work>) -> Result<u64, Fail
         return Err(Failure::not_found(format!("no session logs in {}", shown(path))));
     }
     Ok(unread)
+}
+
+/// The sessions of a store, or the one that is named in it; nothing when the path leads to no store.
+fn in_store(path: &Path, work: &mut Vec<Work>) -> Result<Option<u64>, Failure> {
+    let place = Place::of(path);
+    if place.is_none() && !is_database(path) {
+        return Ok(None);
+    }
+    let mut push = |session: &SessionFolder| push(session, None, &Typed::nothing(), work);
+    match place {
+        Some(_) => match stores::select(path) {
+            Some(Ok(session)) => push(&session),
+            Some(Err(SelectError::Read(error))) => return Err(error.into()),
+            Some(Err(error)) => return Err(Failure::not_found(error)),
+            None => return Ok(None),
+        },
+        None => stores::walk(path)?.sessions.iter().for_each(push),
+    }
+    Ok(Some(0))
 }
 
 fn below(walk: &Walk, typed: &Typed<'_>, work: &mut Vec<Work>) {

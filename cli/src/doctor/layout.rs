@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dshlog_codec::Encoding;
 use dshlog_codec::home::{Refusal, Temp, Walk, Why, root_refusals};
+use dshlog_query::store::Store;
 
 use super::finding::{Blocks, By, Finding, Mend, Severity, Subject};
 use super::look::{Beside, Leftover, Lock, Session};
@@ -13,6 +14,7 @@ use super::{Seen, below, mend, millis};
 use crate::exit::without_place;
 use crate::render::shell::quoted;
 use crate::render::units;
+use crate::stores;
 
 const UNREADABLE: &str = "unreadable";
 const LOCK_UNKNOWN: &str = "lock-unknown";
@@ -252,10 +254,12 @@ fn locks(seen: &Seen<'_>) -> Vec<Finding> {
 /// What dsh passes over, and what nobody can look at.
 fn strays(seen: &Seen<'_>) -> Vec<Finding> {
     let Walk { root, passed_over, .. } = seen.walk;
+    let stores = stores::around(root);
     let (mut foreign, mut empty, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     for passed in passed_over {
         let subject = Subject::thing(&passed.path);
         match &passed.why {
+            Why::Foreign if stores.contains(&passed.path) => {}
             Why::Foreign => foreign.push(subject),
             Why::NoLog => empty.push(subject),
             Why::Unreadable(error) => unreadable.push(subject.detail(error.to_string())),
@@ -269,15 +273,34 @@ fn strays(seen: &Seen<'_>) -> Vec<Finding> {
         subject.detail = below(root, &subject.path).into_owned();
     }
     let leave = || Mend::new(By::Nobody, "nothing is to be mended");
+    let read =
+        Mend::new(By::Nobody, "dshlog reads it; `dshlog migrate` says of each session how it becomes a log");
     let permit = Mend::new(By::Person, "see who may read it; dsh lists nothing while it cannot");
     [
         Finding::of(Severity::Error, UNREADABLE, Blocks::List, permit, unreadable),
+        Finding::of(
+            Severity::Note,
+            "store",
+            Blocks::Nothing,
+            read,
+            stores.iter().map(|path| store(path)).collect(),
+        ),
         Finding::of(Severity::Note, "foreign", Blocks::Nothing, leave(), foreign),
         Finding::of(Severity::Note, "no-log", Blocks::Nothing, leave(), empty),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A store, and how many sessions are in it.
+fn store(path: &Path) -> Subject {
+    let count = Store::open(path).and_then(|mut store| store.entries());
+    let detail = match count {
+        Ok(entries) => units::count(entries.len() as u64, "session"),
+        Err(error) => without_place(&error),
+    };
+    Subject::thing(path).detail(detail).commands([format!("dshlog ls {}", quoted(path))])
 }
 
 #[cfg(test)]

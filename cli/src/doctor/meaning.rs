@@ -39,6 +39,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("linked-session", "a link to a session folder, which dsh finds by its id and does not list"),
     ("unreadable", "the operating system does not let it be looked at"),
     ("foreign", "no part of the layout; dsh passes over it"),
+    (
+        "store",
+        "a SQLite store of sessions, as runtimes up to 0.1.1 could keep; dsh of today does not know it",
+    ),
     ("no-log", "a session folder without a log"),
     ("leftover", "a temporary file of a writer that did not come to its end; dsh never looks at it again"),
     ("lock-held", "a writer is at work"),

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use dshlog_codec::{Encoding, Header};
+use dshlog_codec::Header;
 use dshlog_replay::lineage::{Origin, Relation};
 use jiff::tz::TimeZone;
 
@@ -25,8 +25,8 @@ pub(crate) struct Row {
     pub(crate) path: PathBuf,
     /// As stored.
     pub(crate) header: Header,
-    /// Of that log.
-    pub(crate) encoding: Encoding,
+    /// Of that log; `sqlite` in a store.
+    pub(crate) encoding: &'static str,
     /// All generations that are there, oldest first.
     pub(crate) generations: Vec<u64>,
     /// Bytes of that log.
@@ -214,7 +214,7 @@ impl Show<'_> {
                     row.generations.iter().rev().map(|number| format!("V{number}")).collect();
                 Cell::left(Role::Plain, names.join(" "))
             }
-            Column::Encoding => Cell::left(Role::Dim, row.encoding.name()),
+            Column::Encoding => Cell::left(Role::Dim, row.encoding),
             Column::Parent => {
                 let parent =
                     header.parent_session.as_ref().map(|parent| short(&parent.to_lossy(), self.id_length));
@@ -313,7 +313,7 @@ pub(crate) fn json(row: &Row, out: &mut dyn Write) -> io::Result<()> {
     document.count("bytes", row.size);
     document.count("storedVersion", header.version.0);
     document.counts("generations", row.generations.iter().copied());
-    document.text("encoding", row.encoding.name());
+    document.text("encoding", row.encoding);
     document.text_or_null("parentSession", text(&header.parent_session).as_deref());
     document.flag("isSeeded", header.is_seeded);
     document.flag("isSubagent", header.is_subagent);

@@ -76,7 +76,13 @@ impl LogFile {
         Ok(LogFile { path: None, generation, encoding, source: Source::new(bytes, len) })
     }
 
-    /// The file, when it is one.
+    /// The same log under a name that its errors say.
+    #[must_use]
+    pub fn named(self, path: &Path) -> LogFile {
+        LogFile { path: Some(path.to_owned()), ..self }
+    }
+
+    /// The file, when it is one, or the name that it was given.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }

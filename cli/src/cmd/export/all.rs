@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dshlog_codec::home::{Walk, absolute};
+use dshlog_codec::home::absolute;
 use dshlog_query::dataset::{self, Form, Manifest, Options, Told};
 use dshlog_query::{Corpus as _, Error};
 
@@ -13,6 +13,7 @@ use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::progress::Progress;
 use crate::render::units;
+use crate::stores;
 
 /// Write all sessions into a new folder.
 pub(super) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
@@ -27,7 +28,7 @@ pub(super) fn run(ctx: &mut Ctx, args: &Export) -> Result<Outcome, Failure> {
     let out = absolute(ctx.cwd(), out);
     dataset::check_folder(&out).map_err(|error| failure(&error))?;
     let home = ctx.home()?;
-    let walk = Walk::new(&home.root)?;
+    let walk = stores::walk(&home.root)?;
     if !walk.exists {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&home.root)))
             .hint("`--home` or `--root` names another place"));

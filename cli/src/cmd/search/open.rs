@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Parser as _;
 use dshlog_query::Found;
+use dshlog_query::store::Place;
 
 use crate::args::{Args, Command};
 use crate::ctx::Ctx;
@@ -18,10 +19,10 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
         ctx.note(format!("there is no such hit; {} in all", found.documents));
         return Ok(Outcome::Found);
     };
-    if hit.session.entry.is_some() {
-        return Err(Failure::refused("a session in a database cannot be opened at a hit yet")
-            .hint("`dshlog read` reads it whole"));
-    }
+    let log = match &hit.session.entry {
+        Some(id) => Place { store: hit.session.path.clone(), id: id.clone() }.path(),
+        None => hit.session.path.clone(),
+    };
     let seq = hit.document.seq.0;
     let (switch, value) = match hit.document.turn {
         Some(turn) => ("--turn", turn.to_string()),
@@ -34,7 +35,7 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
         switch.into(),
         value.into(),
         "--".into(),
-        hit.session.path.clone().into(),
+        log.into(),
     ];
     ctx.note(format!("the hit is a {} at seq {seq}", hit.document.part.name()));
     match Args::try_parse_from(line).map(|args| args.command) {
