@@ -281,8 +281,6 @@ impl Facts<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
     use super::*;
 
     fn matcher(root: Node) -> Matcher {

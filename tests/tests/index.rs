@@ -205,12 +205,12 @@ fn a_follower_survives_the_loss_of_its_index() {
         panic!("{what}");
     };
     let kept = ["--no-update", "--index", "index"];
-    let knows = |count: usize| {
+    let knows = |count: u64| {
         let query =
             ["search", "in:prompt,answer,title,call,result,context,system", "--flat", "--limit", "10000"];
         let output = place.run(&[&query[..], &["--format", "json"], &kept].concat());
         let found: Option<Value> = serde_json::from_slice(&output.stdout).ok();
-        found.is_some_and(|found| found["documents"].as_u64().unwrap_or(0) as usize >= count)
+        found.is_some_and(|found| found["documents"].as_u64().unwrap_or(0) >= count)
     };
     wait_until("the follower begins", &|| knows(1));
     fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
@@ -278,9 +278,9 @@ fn a_damaged_index_is_made_anew() {
                 _ => {}
             }
             if damage == "gone" {
-                fs::remove_file(&file).unwrap()
+                fs::remove_file(&file).unwrap();
             } else {
-                fs::write(&file, bytes).unwrap()
+                fs::write(&file, bytes).unwrap();
             }
             // A search says what is wrong, or is right; it never falls over.
             let search = place.run(&["search", "the", "--no-update", "--index", at]);

@@ -10,10 +10,11 @@ use clap::Args as ClapArgs;
     after_help = "Forms: text, json; with --watch, jsonl too.\n\nExamples:\n  dshlog index\n  dshlog index --watch\n  \
                   dshlog index --status --format json"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Index {
     /// Folder of the index [default: one for each home in `$XDG_CACHE_HOME/dshlog`]
-    #[arg(long, value_name = "DIR")]
-    pub(crate) index: Option<PathBuf>,
+    #[arg(long = "index", value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
     /// Forget the index and make it anew
     #[arg(long)]
     pub(crate) rebuild: bool,

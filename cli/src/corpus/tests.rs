@@ -91,7 +91,7 @@ fn a_log_that_went_away_is_a_fault_and_not_looked_up() {
     let (root, log) = copied("v4-compact", folder.path());
     let corpus = HomeCorpus::new(root);
     let listing = corpus.list();
-    assert_eq!(listing.candidates.iter().map(|c| c.path.clone()).collect::<Vec<_>>(), [log.clone()]);
+    assert_eq!(listing.candidates.iter().map(|c| &c.path).collect::<Vec<_>>(), [&log]);
     let candidate = &listing.candidates[0];
     assert_eq!(corpus.look(&log, None).as_ref(), Some(candidate));
 

@@ -160,8 +160,6 @@ pub(crate) struct Lock {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
     use super::*;
 
     #[test]
