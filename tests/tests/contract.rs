@@ -130,7 +130,7 @@ fn scripts_and_pages() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.told(&["completions", shell]);
         assert!(
-            ["verify", "search", "rebuild", "parquet"].iter().all(|word| script.contains(word))
+            ["verify", "search", "rebuild", "no-update"].iter().all(|word| script.contains(word))
                 && script.ends_with("[0]\n"),
             "{shell}"
         );

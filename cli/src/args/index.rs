@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Forms: text; json, one document; with --watch, one a line, as jsonl.\n\nExamples:\n  dshlog index\n  dshlog index --watch\n  dshlog index --status --format json",
-    after_long_help = "Nobody needs this: the first search makes the index. It looks at all logs where a search looks at some, checks \
+    after_long_help = "Nobody needs this: the first search makes the index. But `dshlog index` looks at all logs where a search looks at some, checks \
                        the index itself for damage, and names the logs that could not be read to their end. The index can be \
                        deleted; the logs are never written to.\n\nWhat is in it, what happens when something goes wrong, and a service that follows a home: \
                        docs/index.md in the repository.\n\nExit codes: 0 up to date, also when some logs are not whole in it; 2 \

@@ -56,7 +56,7 @@ pub(crate) struct Search {
     /// Bring the index up to date first, however long it takes
     #[arg(long, conflicts_with = "no_update")]
     pub(crate) update: bool,
-    /// Take the index as it is
+    /// Take the index as it is; one that is not there is made
     #[arg(long)]
     pub(crate) no_update: bool,
     /// Work on this many logs at once [default: all cores]
