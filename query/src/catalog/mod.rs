@@ -1,8 +1,8 @@
 //! What of which log is in the index: a SQLite database beside it.
 //!
 //! The full-text index and the catalog change together. Before the index is committed the catalog notes what it will then
-//! hold ([`Catalog::intend`]); the index is committed under the number of that note; then the note comes into force
-//! ([`Catalog::settle`]). Whoever opens the catalog next sees by the index's number whether a note that was left must still
+//! hold (`Catalog::intend`); the index is committed under the number of that note; then the note comes into force
+//! (`Catalog::settle`). Whoever opens the catalog next sees by the index's number whether a note that was left must still
 //! come into force, or never will.
 
 mod facts;
