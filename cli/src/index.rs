@@ -52,6 +52,8 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Foreign { .. } => {
             Failure::refused(&error).hint("`--index DIR` names a folder that is empty, not there, or an index")
         }
+        Error::OtherRoot { .. } => Failure::refused(&error)
+            .hint("`--index DIR` names another folder; `dshlog index --rebuild` makes this one anew"),
         Error::Newer { .. } => Failure::refused(&error)
             .hint("use the dshlog that made it, another `--index DIR`, or delete the folder: an index comes to be anew"),
         Error::Locked(path) => Failure::refused(format!("another process is writing to the index in {}", shown(path)))

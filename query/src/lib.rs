@@ -22,7 +22,7 @@ pub mod scan;
 pub mod session;
 pub mod store;
 
-pub use corpus::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
+pub use corpus::{Candidate, Corpus, Listing, Look, Reading, Replaced, Stamp};
 pub use document::{Document, Part, Role};
 pub use error::{Error, Result};
 pub use hit::{Found, Hit, Options, Sort};

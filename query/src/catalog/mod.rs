@@ -35,7 +35,8 @@ CREATE TABLE state (
   generation INTEGER NOT NULL,
   updated INTEGER NOT NULL,
   next_log INTEGER NOT NULL,
-  rules TEXT NOT NULL
+  rules TEXT NOT NULL,
+  root BLOB
 ) STRICT;
 CREATE TABLE logs (
   log INTEGER PRIMARY KEY,
@@ -100,6 +101,8 @@ pub(crate) struct State {
     pub(crate) next_log: u64,
     /// The rules that made it: schema, analysis, documents.
     pub(crate) rules: String,
+    /// Whose sessions it holds; nothing before the first update.
+    pub(crate) root: Option<PathBuf>,
 }
 
 /// What one commit changes.
@@ -161,7 +164,7 @@ impl Catalog {
         if matches!(found, Found::Empty) {
             let change = catalog.database.transaction()?;
             change.execute_batch(TABLES)?;
-            change.execute("INSERT INTO state VALUES (1, 0, 0, 1, ?1)", [rules])?;
+            change.execute("INSERT INTO state VALUES (1, 0, 0, 1, ?1, NULL)", [rules])?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.commit()?;
@@ -221,15 +224,19 @@ impl Catalog {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let state =
-            self.database.query_row("SELECT generation, updated, next_log, rules FROM state", [], |row| {
+        let state = self.database.query_row(
+            "SELECT generation, updated, next_log, rules, root FROM state",
+            [],
+            |row| {
                 Ok(State {
                     generation: row.get(0)?,
                     updated: row.get(1)?,
                     next_log: row.get(2)?,
                     rules: row.get(3)?,
+                    root: row.get::<_, Option<Vec<u8>>>(4)?.map(row::path_of),
                 })
-            });
+            },
+        );
         state.map_err(|error| self.damage(error))
     }
 
@@ -275,6 +282,24 @@ impl Catalog {
         change.execute("DELETE FROM pending", [])?;
         change.commit()?;
         Ok(note.is_some())
+    }
+
+    /// Be the catalog of `root`, unless it is that of another one already.
+    pub(crate) fn claim(&mut self, root: &Path) -> Result<()> {
+        if self.state()?.root.is_none() {
+            self.database.execute("UPDATE state SET root = ?1", [row::bytes_of(root)])?;
+        }
+        self.must_be_of(root)
+    }
+
+    /// [`Error::OtherRoot`] when it holds the sessions of another root.
+    pub(crate) fn must_be_of(&self, root: &Path) -> Result<()> {
+        match self.state()?.root {
+            Some(held) if held != root => {
+                Err(Error::OtherRoot { path: self.path.clone(), held, asked: root.to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Note that all logs were looked at, and the folders that a later look compares.

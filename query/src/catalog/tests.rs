@@ -56,7 +56,7 @@ fn what_is_noted_comes_into_force_or_never_was() {
     assert_eq!(rows[&("/a/t".into(), None)], logs[1]);
     assert_eq!(
         catalog.state().unwrap(),
-        State { generation: 1, updated: 0, next_log: 10, rules: "rules".to_owned() }
+        State { generation: 1, updated: 0, next_log: 10, rules: "rules".to_owned(), root: None }
     );
     assert_eq!(catalog.latest(1).unwrap(), [logs[1].clone()]);
     assert_eq!(catalog.places_in(Path::new("/a")).unwrap().len(), 2);
