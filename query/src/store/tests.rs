@@ -208,16 +208,14 @@ fn damaged_stores() {
     assert!(refused > 0);
 }
 
-/// The reader of V0 says what is wrong, and the line is the row.
+/// The reader of V0 says what is wrong, and the line is the row. What a row must have beside its seq is asked of all logs
+/// alike, later.
 #[test]
 fn rows_that_no_runtime_stored() {
     let good = r"2, 'turn/start', 5, '{}', NULL, NULL, NULL";
     for (row, code) in [
         (good, "row-gap"),
         ("NULL, 'turn/start', 5, '{}', NULL, NULL, NULL", "row-gap"),
-        ("1, NULL, 5, '{}', NULL, NULL, NULL", "row-shape"),
-        ("1, 'turn/start', NULL, '{}', NULL, NULL, NULL", "row-shape"),
-        ("1, 'turn/start', 'x', '{}', NULL, NULL, NULL", "row-shape"),
         ("1, 'turn/start', 5, '{', NULL, NULL, NULL", "row-syntax"),
         ("1, 'turn/start', 5, '', NULL, NULL, NULL", "row-syntax"),
         // Half a value may not become a part of the row.
