@@ -93,7 +93,7 @@ fn in_store(path: &Path, root: Option<&Path>) -> Failure {
     let Some(folder) = member else { return refused };
     let log = folder.join(file_name(Generation(0), Encoding::Raw));
     refused.hint(format!(
-        "`mkdir -p {}`, and `dshlog read --rows {} > {}`, make a log of V0 of it",
+        "`mkdir -p {}`, and `dshlog read --rows {} > {}`, make a log of V0 of it, which can be migrated",
         quoted(&folder),
         quoted(path),
         quoted(&log)

@@ -43,6 +43,7 @@ const TEXTS: &[(&str, &str)] = &[
         "store",
         "a SQLite store of sessions, as runtimes up to 0.1.1 could keep; dsh of today does not know it",
     ),
+    ("store-unread", "a SQLite store of sessions that dshlog cannot read, either"),
     ("no-log", "a session folder without a log"),
     ("leftover", "a temporary file of a writer that did not come to its end; dsh never looks at it again"),
     ("lock-held", "a writer is at work"),

@@ -196,7 +196,14 @@ fn fault(path: &Path, error: rusqlite::Error) -> Error {
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::PermissionDenied) => {
             Error::io("read", path, io::Error::other(error))
         }
-        _ => refusal(path, "store-damaged", Class::Corrupt, format!("the store is damaged: {error}")),
+        _ => {
+            let why = match &error {
+                // Without the question that it was an answer to.
+                rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+                error => error.to_string(),
+            };
+            refusal(path, "store-damaged", Class::Corrupt, format!("the store is damaged: {why}"))
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Opening a store so that nothing of it changes, and nothing comes to be beside it.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use dshlog_codec::source::open_regular;
@@ -38,21 +40,33 @@ enum Way {
     Shared,
     /// A writer left something that is to be mended first. SQLite does so when it opens a store for writing, and gets a copy
     /// for it.
-    Copied(Witness, #[expect(dead_code, reason = "holds the copy until it is dropped")] TempDir),
+    Copied(Witness, #[expect(dead_code, reason = "holds the copy until it is dropped")] Arc<TempDir>),
+}
+
+/// A copy of a store.
+struct Mended {
+    of: PathBuf,
+    witness: Witness,
+    folder: Arc<TempDir>,
+}
+
+thread_local! {
+    /// The last copy that was made. Sessions are read one after the other, and each opens the store anew.
+    static LAST: RefCell<Option<Mended>> = const { RefCell::new(None) };
 }
 
 /// What is beside a store while it is written: its own pages are not all there is.
 const WRITTEN: [&str; 2] = ["-wal", "-journal"];
 
 /// What every commit changes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Witness {
     store: Trace,
     written: [Option<Trace>; 2],
 }
 
 /// What a write to a file changes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Trace {
     head: Vec<u8>,
     len: u64,
@@ -86,6 +100,10 @@ impl Opened {
             let what = "no store of sessions: not a SQLite database";
             return Err(refusal(path, "store-foreign", Class::Corrupt, what));
         }
+        if witness.store.head.len() < HEAD {
+            let what = "the store is damaged: it ends within its head";
+            return Err(refusal(path, "store-damaged", Class::Corrupt, what));
+        }
         let opened = if witness.is_written() {
             match connect(path, "readonly_shm").and_then(|database| probe(&database).map(|_| database)) {
                 Ok(database) => Some(Opened { database, way: Way::Shared }),
@@ -103,23 +121,8 @@ impl Opened {
     }
 
     fn copied(path: &Path, witness: Witness) -> Result<Option<Opened>> {
-        let failed = |from: &Path| {
-            let from = from.to_owned();
-            move |source| Error::io("make a copy of", &from, source)
-        };
-        let folder = tempfile::tempdir().map_err(failed(path))?;
-        let copy = folder.path().join("store");
-        for suffix in ["", "-journal", "-wal"] {
-            let from = beside(path, suffix);
-            match copy_content(&from, &beside(&copy, suffix)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                copied => copied.map_err(failed(&from))?,
-            }
-        }
-        if Witness::of(path).ok().as_ref() != Some(&witness) {
-            return Ok(None);
-        }
-        let database = Connection::open(&copy).map_err(|error| fault(path, error))?;
+        let Some(folder) = copy(path, &witness)? else { return Ok(None) };
+        let database = Connection::open(folder.path().join(COPY)).map_err(|error| fault(path, error))?;
         Ok(Some(Opened { database, way: Way::Copied(witness, folder) }))
     }
 
@@ -181,6 +184,35 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
+}
+
+/// Name of a copy in its folder.
+const COPY: &str = "store";
+
+/// Copy a store and what is beside it; nothing when a writer came in between.
+fn copy(path: &Path, witness: &Witness) -> Result<Option<Arc<TempDir>>> {
+    let is_same = |last: &&Mended| last.of == path && last.witness == *witness;
+    if let Some(folder) =
+        LAST.with_borrow(|last| last.as_ref().filter(is_same).map(|it| Arc::clone(&it.folder)))
+    {
+        return Ok(Some(folder));
+    }
+    let failed = |source| Error::io("make a copy of", path, source);
+    let folder = Arc::new(tempfile::tempdir().map_err(failed)?);
+    let copy = folder.path().join(COPY);
+    copy_content(path, &copy).map_err(failed)?;
+    for suffix in WRITTEN {
+        match copy_content(&beside(path, suffix), &beside(&copy, suffix)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => copied.map_err(failed)?,
+        }
+    }
+    if Witness::of(path).ok().as_ref() != Some(witness) {
+        return Ok(None);
+    }
+    let last = Mended { of: path.to_owned(), witness: witness.clone(), folder: Arc::clone(&folder) };
+    LAST.set(Some(last));
+    Ok(Some(folder))
 }
 
 /// Copy what is in a file, not who may write to it.

@@ -178,9 +178,12 @@ fn what_is_no_store() {
         assert!(error.kind().to_string().starts_with(what), "{error}");
         assert_eq!(error.position().path, Some(path));
     }
-    for (bytes, code) in
-        [(&b""[..], "store-foreign"), (b"SQLite format 3", "store-foreign"), (b"{}\n", "store-foreign")]
-    {
+    for (bytes, code) in [
+        (&b""[..], "store-foreign"),
+        (b"SQLite format 3", "store-foreign"),
+        (b"{}\n", "store-foreign"),
+        (b"SQLite format 3\0", "store-damaged"),
+    ] {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), bytes).unwrap();
         assert_eq!(Store::open(file.path()).unwrap_err().code(), code);

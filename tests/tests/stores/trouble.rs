@@ -36,7 +36,9 @@ fn journal(place: &Place, mode: &str) -> Connection {
         database.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0)).unwrap();
     assert_eq!(set, mode);
     // What is written stays where it is written first; pages that do not fit the cache are written early.
-    database.execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 1; PRAGMA cache_spill = 1").unwrap();
+    database
+        .execute_batch("PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = 1; PRAGMA cache_spill = 1")
+        .unwrap();
     database
 }
 
@@ -107,7 +109,19 @@ fn behind_a_writer_that_stopped() {
                 }
             }
             assert!(fs::read_dir(&left).unwrap().count() > 1, "{mode}");
-            assert_eq!(seen(&place, &left.join("store.sqlite")), expected, "{mode} {is_committed} {leaves_shm}");
+            assert_eq!(
+                seen(&place, &left.join("store.sqlite")),
+                expected,
+                "{mode} {is_committed} {leaves_shm}"
+            );
+            // What was copied to be mended is gone.
+            let temp = place.path().join("temp");
+            fs::create_dir(&temp).unwrap();
+            for args in [&["ls", "left/store.sqlite", "--long"][..], &["verify", "left/store.sqlite"]] {
+                let output = place.command(args).env("TMPDIR", &temp).output().unwrap();
+                assert!(output.status.success(), "{mode}: {output:?}");
+            }
+            assert_eq!(fs::read_dir(&temp).unwrap().count(), 0, "{mode}");
         }
     }
 }
@@ -218,13 +232,26 @@ fn no_such_store() {
     bytes[(page - 1) * 4096..][..4096].fill(0xa5);
     fs::write(folder.join("corrupted"), &bytes).unwrap();
     let told: String = [
-        "older", "newer", "foreign", "without-events", "other-columns", "cut", "cut-in-head", "empty", "text", "corrupted",
+        "older",
+        "newer",
+        "foreign",
+        "without-events",
+        "other-columns",
+        "cut",
+        "cut-in-head",
+        "empty",
+        "text",
+        "corrupted",
     ]
     .into_iter()
     .flat_map(|name| {
         let path = format!("cases/{name}");
         let session = format!("{path}#{}", IDS[0]);
-        [place.told(&["ls", &path]), place.told(&["verify", &session]), place.told(&["read", &session, "--header"])]
+        [
+            place.told(&["ls", &path]),
+            place.told(&["verify", &session]),
+            place.told(&["read", &session, "--header"]),
+        ]
     })
     .collect();
     assert_snapshot!("no-such-store", told);
@@ -245,8 +272,12 @@ fn damage_anywhere() {
                 let output = place.run(args);
                 let code = output.status.code().unwrap();
                 assert!([0, 1, 3, 4].contains(&code), "{at}: {output:?}");
-                let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-                assert!(code == 0 || said.contains("store.sqlite") || said.contains("no session"), "{at}: {said}");
+                let said = String::from_utf8_lossy(&output.stderr).into_owned()
+                    + &String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    code == 0 || said.contains("store.sqlite") || said.contains("no session"),
+                    "{at}: {said}"
+                );
                 refused += u32::from(code != 0);
             }
         }
