@@ -21,6 +21,7 @@ use self::open::Opened;
 use self::text::Spool;
 use crate::corpus::Stamp;
 
+pub use self::open::forget_copy;
 pub use self::place::{Place, is_database, is_store};
 
 /// Marks a database as a store.

@@ -1,10 +1,9 @@
 //! Opening a store so that nothing of it changes, and nothing comes to be beside it.
 
-use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use dshlog_codec::source::open_regular;
@@ -50,9 +49,16 @@ struct Mended {
     folder: Arc<TempDir>,
 }
 
-thread_local! {
-    /// The last copy that was made. Sessions are read one after the other, and each opens the store anew.
-    static LAST: RefCell<Option<Mended>> = const { RefCell::new(None) };
+/// The last copy that was made. Sessions are read one after the other, and each opens the store anew.
+static LAST: Mutex<Option<Mended>> = Mutex::new(None);
+
+/// Remove the copy of a store that may be kept for whoever opens it next. Nothing else does so at the end of a program.
+pub fn forget_copy() {
+    *last() = None;
+}
+
+fn last() -> MutexGuard<'static, Option<Mended>> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is beside a store while it is written: its own pages are not all there is.
@@ -191,11 +197,12 @@ const COPY: &str = "store";
 
 /// Copy a store and what is beside it; nothing when a writer came in between.
 fn copy(path: &Path, witness: &Witness) -> Result<Option<Arc<TempDir>>> {
-    let is_same = |last: &&Mended| last.of == path && last.witness == *witness;
-    if let Some(folder) =
-        LAST.with_borrow(|last| last.as_ref().filter(is_same).map(|it| Arc::clone(&it.folder)))
-    {
-        return Ok(Some(folder));
+    let mut last = last();
+    match &*last {
+        Some(last) if last.of == path && last.witness == *witness => {
+            return Ok(Some(Arc::clone(&last.folder)));
+        }
+        _ => *last = None,
     }
     let failed = |source| Error::io("make a copy of", path, source);
     let folder = Arc::new(tempfile::tempdir().map_err(failed)?);
@@ -210,8 +217,7 @@ fn copy(path: &Path, witness: &Witness) -> Result<Option<Arc<TempDir>>> {
     if Witness::of(path).ok().as_ref() != Some(witness) {
         return Ok(None);
     }
-    let last = Mended { of: path.to_owned(), witness: witness.clone(), folder: Arc::clone(&folder) };
-    LAST.set(Some(last));
+    *last = Some(Mended { of: path.to_owned(), witness: witness.clone(), folder: Arc::clone(&folder) });
     Ok(Some(folder))
 }
 

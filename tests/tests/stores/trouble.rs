@@ -119,7 +119,7 @@ fn behind_a_writer_that_stopped() {
             fs::create_dir(&temp).unwrap();
             for args in [&["ls", "left/store.sqlite", "--long"][..], &["verify", "left/store.sqlite"]] {
                 let output = place.command(args).env("TMPDIR", &temp).output().unwrap();
-                assert!(output.status.success(), "{mode}: {output:?}");
+                assert!(output.status.code().is_some_and(|code| code < 2), "{mode}: {output:?}");
             }
             assert_eq!(fs::read_dir(&temp).unwrap().count(), 0, "{mode}");
         }
