@@ -21,6 +21,7 @@ pub mod rank;
 pub mod scan;
 pub mod session;
 pub mod store;
+mod uri;
 
 pub use corpus::{Candidate, Corpus, Listing, Look, Reading, Replaced, Stamp};
 pub use document::{Document, Part, Role};

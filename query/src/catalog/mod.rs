@@ -9,7 +9,6 @@ mod facts;
 mod row;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params}
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::uri::open_read_only;
 
 pub(crate) use row::LogRow;
 
@@ -145,7 +145,7 @@ impl Catalog {
             Ok(Found::Empty) => Err(Error::NoIndex(path.parent().unwrap_or(path).to_owned())),
             // A folder that cannot be written to has no room for the files of a reader; nobody writes there either.
             Err(Error::Sqlite(error)) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
-                let catalog = Catalog { database: immutable(path)?, path: path.to_owned() };
+                let catalog = Catalog { database: open_read_only(path, "immutable")?, path: path.to_owned() };
                 catalog.probe().map(|_| catalog)
             }
             Err(error) => Err(error),
@@ -399,23 +399,6 @@ impl Catalog {
         let all = "SELECT count(*), ifnull(sum(documents), 0) FROM logs";
         Ok(self.database.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
-}
-
-/// Open a database that nobody writes to.
-fn immutable(path: &Path) -> Result<Connection> {
-    let mut uri = String::from("file:");
-    for byte in row::bytes_of(path) {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => uri.push(char::from(byte)),
-            _ => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
-        }
-    }
-    uri.push_str("?immutable=1");
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Ok(Connection::open_with_flags(uri, flags)?)
 }
 
 #[cfg(test)]
