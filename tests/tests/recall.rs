@@ -53,19 +53,21 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(place: &Place, query: &str, more: &[&str]) -> Answer {
+    /// What the program says instead of an answer is the error.
+    fn of(place: &Place, query: &str, more: &[&str]) -> Result<Answer, String> {
         let args = [&["search", "--format", "json", "--limit", "1000"], more, &["--", query]].concat();
         let output = place.run(&args);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 1)), "{query}: {stderr}");
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
         let told: Value = serde_json::from_slice(&output.stdout).unwrap();
         let hits = told["hits"].as_array().unwrap().clone();
         let id = |hit: &Value| hit["session"]["id"].as_str().unwrap().to_owned();
-        Answer {
+        Ok(Answer {
             documents: told["documents"].as_u64().unwrap(),
             sessions: hits.iter().map(id).collect(),
             hits,
-        }
+        })
     }
 
     /// Where the session stands, from 0.
@@ -104,9 +106,15 @@ fn recall(group: &str, place: &Place, ids: &BTreeMap<String, Vec<String>>) {
     let mut wrong = String::new();
     let mut figures = Figures { queries: rows.len(), ..Figures::default() };
     for row in &rows {
-        let index = Answer::of(place, &row.query, &["--index", "index"]);
-        let scan = Answer::of(place, &row.query, &["--scan"]);
         let mut say = |what: String| writeln!(wrong, "`{}`: {what}", row.query).unwrap();
+        let asked = |way| Answer::of(place, &row.query, way);
+        let (index, scan) = match (asked(&["--index", "index"]), asked(&["--scan"])) {
+            (Ok(index), Ok(scan)) => (index, scan),
+            (Err(why), _) | (_, Err(why)) => {
+                say(why);
+                continue;
+            }
+        };
 
         let expected: Vec<&String> = row.expected.iter().flat_map(|name| &ids[name]).collect();
         let mut last = 0;
