@@ -1,7 +1,7 @@
 //! A home whose sessions hold known texts of several languages, so that a search can be asked for what stands in them.
 //!
-//! The texts lie in `tests/library/*.txt`, which say how they are written. Beside them a home gets heaps: long outputs of a tool
-//! in which every word of the library stands, but nowhere beside those that it belongs to. So each word of a query has many
+//! The texts lie in `tests/library/*.txt`, which say how they are written. Beside them a home gets heaps: long outputs of a
+//! tool, and long texts that a person pasted, in which every word of the library stands, but nowhere beside those that it belongs to. So each word of a query has many
 //! sessions, and only the expected ones have all of it.
 
 use std::fs;
@@ -238,15 +238,18 @@ fn heaps(sessions: &[Session]) -> Vec<Session> {
         session.project = "/tmp/heap".to_owned();
         session.age = 2 + number as u64;
         session.is_raw = number.is_multiple_of(2);
-        session.parts = vec![
-            Part::Prompt(format!("Show me heap {number}.")),
-            Part::Call {
-                tool: "read".to_owned(),
-                arguments: format!(r#"{{"file_path":"heap-{number}.txt"}}"#),
-            },
-            Part::Result { text, is_error: false },
-            Part::Answer("That is all of it.".to_owned()),
-        ];
+        let done = Part::Answer("That is all of it.".to_owned());
+        session.parts = if number.is_multiple_of(3) {
+            vec![Part::Prompt(format!("Here is heap {number}.\n{text}")), done]
+        } else {
+            let arguments = format!(r#"{{"file_path":"heap-{number}.txt"}}"#);
+            vec![
+                Part::Prompt(format!("Show me heap {number}.")),
+                Part::Call { tool: "read".to_owned(), arguments },
+                Part::Result { text, is_error: false },
+                done,
+            ]
+        };
         session
     };
     heaps.into_iter().enumerate().map(session).collect()

@@ -208,6 +208,12 @@ fn emoji() {
     of_library("emoji");
 }
 
+/// Words that many sessions hold: those that are about them stand first.
+#[test]
+fn ranking() {
+    of_library("ranking");
+}
+
 #[test]
 fn filters() {
     of_library("filters");
