@@ -235,7 +235,7 @@ fn heaps(sessions: &[Session]) -> Vec<Session> {
     }
     let session = |(number, text): (usize, String)| {
         let mut session = Session::new(&format!("heap-{number:02}"));
-        session.project = "/tmp/heap".to_owned();
+        "/tmp/heap".clone_into(&mut session.project);
         session.age = 2 + number as u64;
         session.is_raw = number.is_multiple_of(2);
         let done = Part::Answer("That is all of it.".to_owned());

@@ -38,7 +38,7 @@ pub(super) fn write(home: &Path, session: &Session) -> io::Result<()> {
 /// Collects the rows of a session.
 struct Rows<'a> {
     session: &'a Session,
-    rows: Vec<Value>,
+    written: Vec<Value>,
     seq: u64,
     time: u64,
     turn: u64,
@@ -61,7 +61,7 @@ impl<'a> Rows<'a> {
         }
         let mut rows = Rows {
             session,
-            rows: vec![header],
+            written: vec![header],
             seq: 0,
             time,
             turn: 0,
@@ -77,7 +77,7 @@ impl<'a> Rows<'a> {
             })?;
         }
         rows.end_turn();
-        Ok(rows.rows)
+        Ok(rows.written)
     }
 
     fn part(&mut self, part: &Part) -> Option<()> {
@@ -207,7 +207,7 @@ impl<'a> Rows<'a> {
                     .push(self.event("assistant/chunk", json!({"turn": turn, "step": step, "chunk": chunk})));
             }
         } else {
-            let records = chunks.into_iter().map(|chunk| record(chunk, self.time));
+            let records = chunks.iter().map(|chunk| record(chunk, self.time));
             data["stream"] = records.collect();
         }
         self.node("assistant/message", data, &sources);
@@ -244,7 +244,7 @@ impl<'a> Rows<'a> {
         let (turn, step, retry) = (self.turn, self.step, self.id("retry"));
         let failure = json!({"message": message, "code": code, "status": 500});
         let finish = json!({"type": "finish", "reason": {"kind": "error", "failure": failure}});
-        let stream = [record(finish, self.time)];
+        let stream = [record(&finish, self.time)];
         self.event("assistant/attempt", json!({"turn": turn, "step": step, "stream": stream}));
         let data = json!({"retryId": retry, "turn": turn, "step": step, "provider": PROVIDER, "mode": "normal",
             "policyKey": POLICY, "retry": 1, "maxRetries": 5, "delayMs": 500.25, "failure": failure});
@@ -260,7 +260,7 @@ impl<'a> Rows<'a> {
     /// Write an event that goes to the end of the surface.
     fn node(&mut self, kind: &str, data: Value, sources: &[u64]) -> u64 {
         let seq = self.event(kind, data);
-        if let Some(row) = self.rows.last_mut() {
+        if let Some(row) = self.written.last_mut() {
             row["surfaceOp"] = Value::from("append");
             if !sources.is_empty() {
                 row["sourceEventSeqs"] = sources.into();
@@ -272,7 +272,9 @@ impl<'a> Rows<'a> {
     fn event(&mut self, kind: &str, data: Value) -> u64 {
         let seq = self.seq;
         self.time += 3;
-        self.rows.push(json!({"type": kind, "seq": seq, "time": self.time, "data": data}));
+        let mut row = json!({"type": kind, "seq": seq, "time": self.time});
+        row["data"] = data;
+        self.written.push(row);
         self.seq += 1;
         seq
     }
@@ -300,7 +302,7 @@ fn chunks(blocks: &[Value], usage: &Value, reason: &str) -> Vec<Value> {
 }
 
 /// A chunk as a record of a packed stream.
-fn record(chunk: Value, time: u64) -> Value {
+fn record(chunk: &Value, time: u64) -> Value {
     let index = &chunk["index"];
     match chunk["type"].as_str().and_then(|kind| kind.strip_suffix("-delta")) {
         Some("tool-call") => json!({"type": "tool-call-chunks", "time0": time, "index": index, "dt": [],
