@@ -318,7 +318,7 @@ fn filters() {
                 hits(&told).iter().map(|hit| hit["session"]["id"].as_str().unwrap()).collect();
             let is_found = |id: &&str| found.iter().any(|found| found.starts_with(id));
             assert!(
-                found.len() == expected.len() && expected.iter().all(|id| is_found(id)),
+                found.len() == expected.len() && expected.iter().all(is_found),
                 "{query} {way:?}: {found:?}"
             );
         }
