@@ -1,8 +1,8 @@
 //! A home whose sessions hold known texts of several languages, so that a search can be asked for what stands in them.
 //!
 //! The texts lie in `tests/library/*.txt`, which say how they are written. Beside them a home gets heaps: long outputs of a
-//! tool, and long texts that a person pasted, in which every word of the library stands, but nowhere beside those that it belongs to. So each word of a query has many
-//! sessions, and only the expected ones have all of it.
+//! tool, and long texts that a person pasted, in which every word of the library stands, but nowhere beside those that it
+//! belongs to. So each word of a query has many sessions, and only the expected ones have all of it.
 
 use std::fs;
 use std::io;

@@ -100,7 +100,8 @@ struct Figures {
     ranks: usize,
 }
 
-/// Ask every query of a group, of an index and of the logs themselves. `ids` has the sessions by the names that the table has for them.
+/// Ask every query of a group, of an index and of the logs themselves. `ids` has the sessions by the names that the table
+/// has for them.
 fn recall(group: &str, place: &Place, ids: &BTreeMap<String, Vec<String>>) {
     let rows = rows(group);
     let mut wrong = String::new();
