@@ -316,6 +316,13 @@ mod tests {
             ("src/main.rs", "in src/main.rs:12", "in [src/main.rs]:12"),
             ("x x", "x x x y x", "[x x x] y x"),
             ("한국", "한국어를", "[한국]어를"),
+            // Decomposed, as one system keeps names of files.
+            (
+                "한국",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165} x",
+                "[\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}]\u{110b}\u{1165} x",
+            ),
+            ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}", "한국어", "[한국]어"),
             ("cafe", "Un CAFÉ!", "Un [CAFÉ]!"),
             ("👍", "ok 👍🏽👍", "ok [👍🏽][👍]"),
         ] {

@@ -15,6 +15,7 @@ mod index;
 mod ls;
 mod migrate;
 mod read;
+mod recall;
 mod request;
 mod search;
 mod state;
