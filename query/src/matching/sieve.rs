@@ -45,7 +45,7 @@ impl Sieve {
         match &self.letters {
             Letters::All => true,
             Letters::None => false,
-            Letters::Of(pattern) => pattern.is_match(text) || !(text.is_ascii() || text.chars().all(is_plain)),
+            Letters::Of(pattern) => pattern.is_match(text) || !is_all_plain(text),
         }
     }
 }
@@ -67,6 +67,11 @@ fn root(stem: &str) -> &str {
     let short = || stem.ends_with(['i', 'e', 'y']) || stem.ends_with("bl");
     let cut = long().unwrap_or(usize::from(short()));
     stem.get(..stem.len().saturating_sub(cut)).unwrap_or_default()
+}
+
+/// True for a text of plain characters.
+fn is_all_plain(text: &str) -> bool {
+    text.is_ascii() || text.chars().all(is_plain)
 }
 
 /// True for characters that stand in terms as they are, or in none, and change nothing of what stands beside them.
@@ -92,12 +97,12 @@ mod tests {
     use super::*;
     use crate::analysis::Analyzer;
 
-    /// Every term of a text lets it through, and every beginning that can be asked for.
+    /// Every term of a text lets it through. The pattern itself would take too long to build for each.
     #[track_caller]
-    fn check(text: &str) {
-        Analyzer::new().each(text, &mut |token| {
-            let sieve = Sieve::new(std::iter::once(token.term));
-            assert!(sieve.lets_through(text), "{:?} of {text:?}", token.term);
+    fn check(analyzer: &mut Analyzer, text: &str) {
+        let (lower, is_plain) = (text.to_ascii_lowercase(), is_all_plain(text));
+        analyzer.each(text, &mut |token| {
+            assert!(!is_plain || lower.contains(letters(token.term)), "{:?} of {text:?}", token.term);
         });
     }
 
@@ -122,8 +127,9 @@ mod tests {
 
     #[test]
     fn plain_characters_are_plain_in_every_place() {
+        let mut analyzer = Analyzer::new();
         for c in ('\0'..=char::MAX).filter(|c| is_plain(*c)) {
-            check(&format!("ab{c}cd {c}{c} 登{c}录 e{c}"));
+            check(&mut analyzer, &format!("ab{c}cd {c}{c} 登{c}录 e{c}"));
         }
     }
 
@@ -138,11 +144,12 @@ mod tests {
             aliti alli ally fulness fully fulli ously ousness ous iveness ivity iviti ive ility biliti bility ogi ogy og \
             lessly lessli li ly alize icate icity iciti ical ful ness ative al er ic ible ant ement ment ism iti ity ion \
             sion tion e le l ie i ely ies";
+        let mut analyzer = Analyzer::new();
         let endings: Vec<&str> = endings.split_whitespace().chain([""]).collect();
         for body in bodies.split_whitespace() {
             for first in &endings {
                 for second in &endings {
-                    check(&format!("{body}{first}{second}"));
+                    check(&mut analyzer, &format!("{body}{first}{second}"));
                 }
             }
         }
@@ -151,17 +158,17 @@ mod tests {
     proptest! {
         #[test]
         fn terms_of_any_text_let_it_through(text in "\\PC{0,40}") {
-            check(&text);
+            check(&mut Analyzer::new(), &text);
         }
 
         #[test]
         fn terms_of_mixed_texts_let_them_through(text in "[a-cA-Céé\u{301}ſKß 登录錯ガガ한국👍🏽✅\u{fe0f}…—\u{200d}]{0,30}") {
-            check(&text);
+            check(&mut Analyzer::new(), &text);
         }
 
         #[test]
         fn terms_of_words_let_them_through(text in "[a-z]{1,12}") {
-            check(&text);
+            check(&mut Analyzer::new(), &text);
         }
     }
 }

@@ -437,3 +437,6 @@ fn show(
     };
     shown.iter().filter_map(hit).collect()
 }
+
+#[cfg(test)]
+mod tests;
