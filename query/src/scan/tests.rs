@@ -41,7 +41,7 @@ impl Made {
         );
         let row = |(seq, text): (usize, &&str)| {
             format!(
-                r#"{{"type":"user/message","seq":{seq},"time":{NOW},"data":{{"message":{{"source":{{"kind":"user"}},"content":[{{"type":"text","text":"{text}"}}]}}}}}}"#
+                r#"{{"type":"user/message","seq":{seq},"time":{NOW},"data":{{"source":{{"kind":"user"}},"content":[{{"type":"text","text":"{text}"}}]}}}}"#
             )
         };
         let rows = prompts.iter().enumerate().map(row).collect();
