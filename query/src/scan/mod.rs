@@ -43,7 +43,7 @@ pub fn scan(
         match &log.session.soundness {
             Soundness::Whole => {}
             Soundness::Partial(reason) | Soundness::Unreadable(reason) => {
-                partial(&log.candidate.path, reason)
+                partial(&log.candidate.path, reason);
             }
         }
     }

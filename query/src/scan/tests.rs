@@ -1,5 +1,4 @@
 //! Scans of logs that are made here.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
