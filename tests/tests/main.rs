@@ -19,6 +19,7 @@ mod request;
 mod search;
 mod state;
 mod stats;
+mod stores;
 mod verify;
 mod wire;
 

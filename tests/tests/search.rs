@@ -1,5 +1,4 @@
 //! Searching, as a person does it.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use insta::assert_snapshot;
 use serde_json::Value;

@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
 use proptest::prelude::*;
 
 use super::*;

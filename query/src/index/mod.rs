@@ -113,6 +113,11 @@ impl Index {
         Ok((index, committed))
     }
 
+    /// [`Error::OtherRoot`] when it holds the sessions of another root than this one.
+    pub fn must_be_of(&self, root: &Path) -> Result<()> {
+        self.catalog.must_be_of(root)
+    }
+
     /// Number of the state: one more for each update that changed something.
     pub fn generation(&self) -> u64 {
         self.generation

@@ -53,7 +53,7 @@ impl Facts for Known {
     }
 
     fn copies(&self, id: &str, seq: Seq) -> Result<Vec<String>> {
-        copies(id, seq, &mut |id| {
+        copies(id, seq, |id| {
             let children = self.children.iter().filter(|(parent, ..)| parent == id);
             Ok(children.map(|(_, child, inherited)| (child.clone(), *inherited)).collect())
         })

@@ -424,7 +424,7 @@ fn show(
         let seq = Seq(found.seq);
         Some(Hit {
             replaced_by: replaced.get(&found.log).and_then(|all| all.get(&found.seq)).copied(),
-            copies: crate::index::copies(&log.session.id, seq, &mut |id| {
+            copies: crate::index::copies(&log.session.id, seq, |id| {
                 Ok(children.get(id).cloned().unwrap_or_default())
             })
             .unwrap_or_default(),
