@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::*;
-use crate::corpus::{Listing, Reading, Replaced, Stamp};
+use crate::corpus::{Listing, Look, Reading, Replaced, Stamp};
 use crate::index::{Index, Progress, Update, Wait};
 
 const NOW: i64 = 1_700_000_000_000;
@@ -77,6 +77,10 @@ impl Made {
 }
 
 impl Corpus for Made {
+    fn root(&self) -> &Path {
+        Path::new("/root")
+    }
+
     fn list(&self) -> Listing {
         let candidate =
             |log: &Written| Candidate { path: log.path.clone(), entry: None, stamp: Stamp::default() };
@@ -118,12 +122,13 @@ impl Corpus for Made {
         Vec::new()
     }
 
-    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
-        self.list().candidates.into_iter().find(|candidate| candidate.path == path)
+    fn look(&self, path: &Path, _: Option<&str>) -> Look {
+        let found = self.list().candidates.into_iter().find(|candidate| candidate.path == path);
+        found.map_or(Look::Gone, Look::There)
     }
 
-    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Option<Listing> {
-        Some(self.list())
+    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Listing {
+        self.list()
     }
 }
 
