@@ -290,4 +290,6 @@ fn nanos(time: Option<SystemTime>) -> i64 {
 }
 
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
 mod tests;

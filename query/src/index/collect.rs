@@ -13,6 +13,7 @@ use tantivy::query::{EnableScoring, Weight};
 use tantivy::{DocId, Searcher, SegmentReader};
 
 use super::filter::{Numbers, numbers, times};
+use super::living::Living;
 use super::plan::Plan;
 use super::schema::column;
 use crate::document::Part;
@@ -72,8 +73,9 @@ pub(crate) struct Collected {
 
 /// Everything that matches `plan`.
 pub(crate) fn collect(searcher: &Searcher, plan: &Plan, options: &Options) -> Result<Collected> {
+    let living = Living(searcher);
     let scoring = if plan.is_scored {
-        EnableScoring::enabled_from_searcher(searcher)
+        EnableScoring::enabled_from_statistics_provider(&living, searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };

@@ -5,9 +5,11 @@
 
 mod collect;
 mod ending;
+mod even;
 mod filter;
 mod folder;
 mod fresh;
+mod living;
 mod plan;
 mod reader;
 mod reconcile;

@@ -253,7 +253,7 @@ fn better_stands_before_worse() {
             "short before long",
             word("login"),
             at(Part::Answer, 0, "login broke"),
-            at(Part::Answer, 0, &"login and much else that was said ".repeat(9)),
+            at(Part::Answer, 0, &format!("login {}", "and much else that was said ".repeat(9))),
         ),
         (
             "rare before common",
