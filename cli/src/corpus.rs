@@ -140,17 +140,14 @@ impl Corpus for HomeCorpus {
     }
 
     fn look(&self, path: &Path, entry: Option<&str>) -> Look {
-        let (place, found) = match entry {
-            Some(entry) => {
-                let found = Store::open(path).and_then(|mut store| store.entry(entry));
-                let candidate =
-                    |it: Entry| Candidate { path: path.to_owned(), entry: Some(it.id), stamp: it.stamp };
-                (path, found.map(|entry| entry.map(candidate)).ok())
-            }
-            None => {
-                let folder = path.parent().unwrap_or(path);
-                (folder, SessionFolder::read(folder).and_then(|folder| candidate(&folder)).ok())
-            }
+        let (place, found) = if let Some(entry) = entry {
+            let found = Store::open(path).and_then(|mut store| store.entry(entry));
+            let candidate =
+                |it: Entry| Candidate { path: path.to_owned(), entry: Some(it.id), stamp: it.stamp };
+            (path, found.map(|entry| entry.map(candidate)).ok())
+        } else {
+            let folder = path.parent().unwrap_or(path);
+            (folder, SessionFolder::read(folder).and_then(|folder| candidate(&folder)).ok())
         };
         match found {
             Some(Some(candidate)) => Look::There(candidate),

@@ -1,4 +1,5 @@
 //! Searching, as a person does it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
 use std::fs;
