@@ -3,3 +3,4 @@
 
 mod logs;
 mod recorded;
+mod served;
