@@ -2,3 +2,4 @@
 
 pub(super) mod failure;
 pub(super) mod read;
+pub(super) mod write;

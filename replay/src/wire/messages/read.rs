@@ -13,7 +13,7 @@ use super::super::sse::Frame;
 use super::failure::{malformed, of_error, transport};
 
 /// Counts of the wire in the order in which the client looks for them.
-const COUNTS: [(&str, Count); 4] = [
+pub(super) const COUNTS: [(&str, Count); 4] = [
     ("input_tokens", Count::Input),
     ("output_tokens", Count::Output),
     ("cache_read_input_tokens", Count::CacheRead),
