@@ -155,7 +155,7 @@ impl Answer {
                     });
                 }
             } else if step <= pieces.len() {
-                chunks.extend(self.piece(at, &pieces[step - 1], None));
+                chunks.extend(self.piece(at, step - 1));
             } else {
                 chunks.push(self.end_of(at));
             }
@@ -166,14 +166,20 @@ impl Answer {
         chunks
     }
 
-    fn piece(&self, at: usize, piece: &JsString, called: Option<JsString>) -> Option<Chunk> {
-        let (index, text) = (at as u64, piece.clone());
-        Some(match self.blocks[at].0 {
+    /// What a settled answer holds of a call must be an object. It comes with the start, or in these pieces.
+    const ARGUMENTS: [&str; 3] = ["{\"a\":[1,", "\"é\"]}", ""];
+
+    fn piece(&self, at: usize, number: usize) -> Option<Chunk> {
+        let (kind, pieces, _) = &self.blocks[at];
+        let (index, text) = (at as u64, pieces[number].clone());
+        Some(match kind {
             BlockKind::Text => Chunk::TextDelta { index, text },
             BlockKind::Reasoning => Chunk::ReasoningDelta { index, text },
-            // What a settled answer holds must be an object, so its pieces are left out, or all in one.
-            BlockKind::ToolCall if self.is_settled() && called.is_none() => return None,
-            BlockKind::ToolCall => Chunk::ToolCallDelta { index, id: id(at), name: called, arguments: text },
+            BlockKind::ToolCall if self.is_settled() && pieces.len() == 1 => return None,
+            BlockKind::ToolCall => {
+                let text = if self.is_settled() { JsString::from(Self::ARGUMENTS[number]) } else { text };
+                Chunk::ToolCallDelta { index, id: id(at), name: None, arguments: text }
+            }
         })
     }
 
@@ -186,7 +192,7 @@ impl Answer {
             BlockKind::Reasoning => Block::Reasoning(whole),
             BlockKind::ToolCall => {
                 let bare = self.is_settled() || whole.is_empty();
-                let arguments = if bare { JsString::from(r#"{"a":[1,"é"]}"#) } else { whole };
+                let arguments = if bare { JsString::from(&*Self::ARGUMENTS.concat()) } else { whole };
                 Block::ToolCall { id: id(at), name: name(), arguments }
             }
         };
