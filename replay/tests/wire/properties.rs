@@ -186,7 +186,9 @@ impl Answer {
     fn end_of(&self, at: usize) -> Chunk {
         let (kind, pieces, _) = &self.blocks[at];
         let mut whole = JsString::default();
-        pieces.iter().for_each(|piece| whole.push_string(piece));
+        for piece in pieces {
+            whole.push_string(piece);
+        }
         let block = match kind {
             BlockKind::Text => Block::Text(whole),
             BlockKind::Reasoning => Block::Reasoning(whole),

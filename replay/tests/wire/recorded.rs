@@ -91,10 +91,9 @@ fn round_trips(folder: &Path) -> Tally {
                 tally.unsent += 1;
                 return;
             }
-            let (first, other) = match is_current {
-                true => ((Dialect::Messages, messages), (Dialect::Chat, respond(Dialect::Chat))),
-                false => ((Dialect::Chat, respond(Dialect::Chat)), (Dialect::Messages, messages)),
-            };
+            let messages = (Dialect::Messages, messages);
+            let chat = (Dialect::Chat, respond(Dialect::Chat));
+            let (first, other) = if is_current { (messages, chat) } else { (chat, messages) };
             let (dialect, made) = if first.1.is_ok() { first } else { other };
             match made {
                 Ok(served) => {
@@ -218,6 +217,7 @@ impl Lost {
 /// Section 15.5: logs of the older dialect, served to the newer client.
 #[test]
 fn streams_of_chat_completions_are_served_as_messages() {
+    use Lost::{Arguments, Bare, Stopped, Tail};
     for (name, folder) in folders() {
         let (mut served, mut lost) = (0, BTreeMap::<Lost, usize>::new());
         for path in logs::below(&folder) {
@@ -240,7 +240,6 @@ fn streams_of_chat_completions_are_served_as_messages() {
                 }
             });
         }
-        use Lost::{Arguments, Bare, Stopped, Tail};
         let expected: (usize, &[(Lost, usize)]) = match &*name {
             "own" => (361, &[(Stopped, 4), (Arguments, 4), (Tail, 2)]),
             "wire" => (110, &[(Stopped, 3), (Arguments, 3)]),

@@ -32,7 +32,7 @@ fn read(status: u16, headers: &[(&str, &str)], body: &str, end: Option<BodyEnd>)
 }
 
 fn body(frames: &[&str]) -> String {
-    frames.iter().map(|frame| format!("event: any\ndata: {frame}\n\n")).collect()
+    frames.iter().flat_map(|frame| ["event: any\ndata: ", *frame, "\n\n"]).collect()
 }
 
 fn shown(chunks: &[Chunk]) -> Vec<String> {

@@ -19,7 +19,7 @@ fn route() -> Route {
 
 /// Frames without `event`, one for each text.
 fn body(events: &[&str]) -> String {
-    events.iter().map(|event| format!("data: {event}\n\n")).collect()
+    events.iter().flat_map(|event| ["data: ", *event, "\n\n"]).collect()
 }
 
 /// A stream of chunks in short: their texts, without `type` where it is plain from the rest.
@@ -590,7 +590,7 @@ fn failures_that_are_brought_about() {
             CALL_START
                 .map(|chunk| chunk.replace("\"index\":1", "\"index\":0"))
                 .each_ref()
-                .map(|s| s.as_str())
+                .map(String::as_str)
                 .to_vec(),
             malformed("stream: unsupported delta undefined for tool-call"),
         ),
