@@ -19,6 +19,7 @@ pub mod stream;
 pub mod surface;
 #[cfg(test)]
 mod testing;
+pub mod wire;
 
 pub use fork::{ForkPoint, Seed};
 pub use history::History;
