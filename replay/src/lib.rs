@@ -4,11 +4,13 @@
 //! resume would append, what a fork begins with, and what is different in two sessions. Not for: deciding whether a log is
 //! valid (`dshlog_codec::check`), writing one, or showing anything.
 
+pub mod agent;
 pub mod closer;
 pub mod compare;
 pub mod estimate;
 pub mod fork;
 pub mod history;
+pub mod inbox;
 pub mod lineage;
 mod new_event;
 pub mod projection;
