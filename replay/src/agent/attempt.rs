@@ -82,15 +82,17 @@ impl<W: World> Agent<'_, W> {
         self.world.others(&mut self.log)?;
         let interruption = match self.world.check(Moment::Answered, &self.log) {
             Ok(()) => None,
-            Err(stop @ (Stop::Abort(_) | Stop::Failed(_))) => Some(stop),
-            Err(stop) => return Err(stop),
+            Err(stop @ Stop::Fault(_)) => return Err(stop),
+            Err(stop) => Some(stop),
         };
         let stream = recorder.finish();
         let seq = self.log.next_seq();
         let aborted = matches!(interruption, Some(Stop::Abort(_)));
         let settlement = settle(&stream, aborted).map_err(|what| AgentError::Stream { seq, what })?;
-        let thrown = matches!(interruption, Some(Stop::Failed(_)));
-        let is_attempt = thrown || settlement.content.is_none();
+        // What a process left that ended here, loops of today do not write down; those of the first era wrote each chunk.
+        let thrown = matches!(interruption, Some(Stop::Failed(_) | Stop::Ended));
+        let is_lost = aborted && !self.world.keeps_cut_answers();
+        let is_attempt = thrown || is_lost || settlement.content.is_none();
         let Settlement { content, usage, replay_state, max_tokens, failure } = settlement;
         if is_attempt {
             let data = super::at(turn, step).with("stream", Tree::Text(stream.into()));

@@ -38,10 +38,12 @@ impl<W: World> Agent<'_, W> {
         admitted: Option<Admitted>,
     ) -> Result<(), Stop> {
         let asked = at.first && prepared.starts_series;
+        let rewrites = self.log.rewrites();
         self.commit_prompt(at, prepared, asked)?;
-        self.commit_messages(prepared, admitted)?;
+        let rewritten = self.log.rewrites() != rewrites;
+        self.commit_messages(at, prepared, admitted)?;
         let starts = asked || self.process.generation != self.generation();
-        self.commit_header(at, prepared, starts)?;
+        self.commit_header(at, prepared, starts, rewritten)?;
         self.process.generation = self.generation();
         if let Some(context) = &prepared.context
             && self.log.context().is_none_or(|known| !same_context(known, context.root()))
@@ -54,7 +56,14 @@ impl<W: World> Agent<'_, W> {
 
     /// The generation of the surface that headers go by.
     pub(super) fn generation(&self) -> u64 {
-        if self.world.era().counts_projections() { self.log.generation() } else { self.log.replacements() }
+        let era = self.world.era();
+        if era.counts_projections() {
+            self.log.generation()
+        } else if era.is_first() {
+            self.log.replacements() - self.log.rewrites()
+        } else {
+            self.log.replacements()
+        }
     }
 
     /// 3.4
@@ -95,20 +104,32 @@ impl<W: World> Agent<'_, W> {
     }
 
     pub(super) fn write_prompt(&mut self, at: At, content: &str, placement: Placement) -> Result<(), Stop> {
+        let migrated = self.world.era().is_first();
+        let placement = match placement {
+            Placement::Replace(node) if migrated => Placement::MigratedReplace(node),
+            placement => placement,
+        };
         self.write(EventType::SystemMessage, placement, |id| {
             let source = Fields::new().with("kind", Tree::string("system-prompt"));
-            let message = Fields::new()
-                .with("role", Tree::string("system"))
-                .with("content", Tree::Text(content.into()))
-                .with("source", source)
-                .with("id", id);
+            let members = [
+                ("role", Tree::string("system")),
+                ("content", Tree::Text(content.into())),
+                ("source", source.into()),
+                ("id", id),
+            ];
+            let message = ordered(members, if migrated { [3, 0, 2, 1] } else { [0, 1, 2, 3] });
             super::at(at.turn, at.step).with("message", message)
         })?;
         Ok(())
     }
 
     /// 3.5
-    fn commit_messages(&mut self, prepared: &Prepared, admitted: Option<Admitted>) -> Result<(), Stop> {
+    fn commit_messages(
+        &mut self,
+        at: At,
+        prepared: &Prepared,
+        admitted: Option<Admitted>,
+    ) -> Result<(), Stop> {
         if self.world.era().tells_at_once() {
             return Ok(());
         }
@@ -123,7 +144,8 @@ impl<W: World> Agent<'_, W> {
                 self.write_message(&message)?;
             }
         }
-        if told { Ok(()) } else { self.commit_snapshot(prepared) }
+        let is_late = self.world.era().decides_context_early() && !at.first;
+        if told || is_late { Ok(()) } else { self.commit_snapshot(prepared) }
     }
 
     pub(super) fn write_message(&mut self, message: &Waiting) -> Result<(), Stop> {
@@ -136,7 +158,10 @@ impl<W: World> Agent<'_, W> {
         let sections = prepared.sections.as_deref().map(Doc::parse).transpose()?;
         let sections = sections.as_ref().map(Doc::root);
         let text = sections.map(snapshot_text);
-        let told = self.log.snapshot().filter(|told| self.log.is_on_surface(told.seq));
+        let early = self.world.era().decides_context_early();
+        let told = self.log.snapshot().filter(|told| {
+            if early { self.process.knew_context } else { self.log.is_on_surface(told.seq) }
+        });
         let is_told = match (told, &text) {
             (Some(told), text) => {
                 let known = told.sections.as_deref().map(Doc::parse).transpose()?;
@@ -166,17 +191,25 @@ impl<W: World> Agent<'_, W> {
     }
 
     /// 3.3
-    fn commit_header(&mut self, at: At, prepared: &Prepared, starts: bool) -> Result<(), Stop> {
+    fn commit_header(
+        &mut self,
+        at: At,
+        prepared: &Prepared,
+        starts: bool,
+        rewritten: bool,
+    ) -> Result<(), Stop> {
         let era = self.world.era();
         let old = self.log.declared();
         let changed = match (&prepared.header, old) {
             (Some(new), Some(old)) => !same_header(old.header.root(), new.root()),
             _ => false,
         };
+        // A prompt was part of the header once.
+        let changed = changed || (era.is_first() && rewritten);
         let (reason, may_start) = if !self.process.declared {
             if old.is_some() { ("resume", era.resumes_series()) } else { ("initial", era.resumes_series()) }
         } else if changed {
-            ("change", era.has_series())
+            ("change", era.changes_series())
         } else if starts && era.has_series() {
             ("series", false)
         } else {
@@ -240,6 +273,12 @@ impl<W: World> Agent<'_, W> {
         })?;
         Ok(())
     }
+}
+
+/// An object with its members in this order.
+fn ordered<'a, const N: usize>(members: [(&str, Tree<'a>); N], order: [usize; N]) -> Fields<'a> {
+    let pick = |at: usize| members.get(at);
+    order.into_iter().filter_map(pick).fold(Fields::new(), |fields, (name, value)| fields.with(name, value.clone()))
 }
 
 fn snapshot_text(sections: Js<'_>) -> JsString {

@@ -26,6 +26,8 @@ pub struct Log {
     systems: Vec<SystemNode>,
     snapshot: Option<Snapshot>,
     replacements: u64,
+    /// Those among them that replace a system prompt.
+    rewrites: u64,
     projections: u64,
 }
 
@@ -81,6 +83,8 @@ pub(super) enum Placement {
     Append(Option<Seq>),
     /// In the place of this node.
     Replace(Seq),
+    /// The same, in the order of members that the steps from V0 to V4 have.
+    MigratedReplace(Seq),
 }
 
 impl Log {
@@ -98,6 +102,7 @@ impl Log {
             systems: Vec::new(),
             snapshot: None,
             replacements: 0,
+            rewrites: 0,
             projections: 0,
         }
     }
@@ -167,6 +172,11 @@ impl Log {
         self.replacements
     }
 
+    /// Number of those that replaced a system prompt.
+    pub fn rewrites(&self) -> u64 {
+        self.rewrites
+    }
+
     /// The content generation: replacements, and what else changed messages that were told.
     pub fn generation(&self) -> u64 {
         self.replacements + self.projections
@@ -186,16 +196,21 @@ impl Log {
         match placement {
             Placement::Off => {}
             Placement::Append(source) => {
-                row.set("surfaceOp", Tree::string("append"));
                 if let Some(source) = source {
                     row.set("sourceEventSeqs", seqs(source));
                 }
+                row.set("surfaceOp", Tree::string("append"));
             }
-            Placement::Replace(node) => {
+            Placement::Replace(node) | Placement::MigratedReplace(node) => {
                 let op = Fields::new().with("op", Tree::string("replace"));
                 let op = op.with("startSeq", Tree::integer(node.0)).with("endSeq", Tree::integer(node.0));
-                row.set("surfaceOp", op);
-                row.set("sourceEventSeqs", seqs(node));
+                if matches!(placement, Placement::MigratedReplace(_)) {
+                    row.set("surfaceOp", op);
+                    row.set("sourceEventSeqs", seqs(node));
+                } else {
+                    row.set("sourceEventSeqs", seqs(node));
+                    row.set("surfaceOp", op);
+                }
             }
         }
         self.push(NewEvent::of(row))?;
@@ -242,6 +257,7 @@ impl Log {
         }
         if is_replacement && kind.is_some_and(EventType::is_surface) {
             self.replacements += 1;
+            self.rewrites += u64::from(kind == Some(EventType::SystemMessage));
             let surface = self.requests.history().surface();
             self.systems.retain(|node| surface.node(node.seq).is_some());
         }

@@ -63,6 +63,8 @@ struct Process {
     declared: bool,
     /// The generation of the surface at its last request, or when it began.
     generation: u64,
+    /// The last snapshot of the runtime context was on the surface when the step claimed its messages.
+    knew_context: bool,
 }
 
 impl<'w, W: World> Agent<'w, W> {
@@ -107,7 +109,7 @@ impl<'w, W: World> Agent<'w, W> {
         self.close(Cause::Interrupted)?;
         let stamp = self.ready(EventType::EndSeed)?;
         self.push(NewEvent::end_seed(self.log.next_seq(), stamp.time, false))?;
-        self.process = Process { declared: false, generation: self.generation() };
+        self.process = Process { generation: self.generation(), ..Process::default() };
         Ok(())
     }
 
@@ -116,8 +118,10 @@ impl<'w, W: World> Agent<'w, W> {
         let time = self.log.rows().last().map_or(Millis(0), |row| row.event().time);
         for closer in self.log.tail().closers(cause, self.log.next_seq(), time) {
             let kind = EventType::of(closer.event().kind);
-            self.ready(kind.unwrap_or(EventType::TurnEnd))?;
-            self.push(closer)?;
+            let stamp = self.ready(kind.unwrap_or(EventType::TurnEnd))?;
+            let is_result = kind == Some(EventType::ToolResult);
+            let era = self.world.era();
+            self.push(if is_result { era.migrated(closer, &stamp.id) } else { closer })?;
         }
         Ok(())
     }

@@ -52,6 +52,7 @@ impl<W: World> Agent<'_, W> {
         loop {
             self.boundary()?;
             let claimed = self.claim(step == 0)?;
+            self.process.knew_context = self.log.snapshot().is_some_and(|told| self.log.is_on_surface(told.seq));
             self.world.others(&mut self.log)?;
             self.world.check(Moment::Boundary, &self.log)?;
             let admitted = match self.world.admit(claimed, step + 1, &mut self.log)? {
@@ -74,7 +75,7 @@ impl<W: World> Agent<'_, W> {
     }
 
     fn boundary(&mut self) -> Result<(), Stop> {
-        self.world.others(&mut self.log)?;
+        self.world.arrivals(&mut self.log)?;
         self.world.check(Moment::Boundary, &self.log)
     }
 

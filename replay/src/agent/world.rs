@@ -113,6 +113,11 @@ pub trait World {
     /// Let others write into the log: inputs, and events of plugins.
     fn others(&mut self, log: &mut Log) -> Result<(), Stop>;
 
+    /// Let others write into the log before the next step claims what waits. What is not here by then waits for another step.
+    fn arrivals(&mut self, log: &mut Log) -> Result<(), Stop> {
+        self.others(log)
+    }
+
     /// The time and the id of the event of this type that the loop is about to write.
     fn stamp(&mut self, kind: EventType, log: &Log) -> Result<Stamp, Stop>;
 
@@ -136,6 +141,11 @@ pub trait World {
 
     /// Take what the model says next.
     fn read(&mut self, recorder: &mut Recorder) -> Result<Reading, Stop>;
+
+    /// What can be seen of an answer that was cancelled is kept. Loops before dsh 0.1.1 did not.
+    fn keeps_cut_answers(&self) -> bool {
+        true
+    }
 
     /// Whether somebody mends what made a request fail, so that it can be sent again: compaction, or leaving out images.
     fn recovers(&mut self, failure: &Doc, log: &mut Log) -> Result<bool, Stop>;

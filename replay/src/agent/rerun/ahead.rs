@@ -49,10 +49,12 @@ impl Run<'_> {
     pub(super) fn admitted(&self, claimed: Vec<Waiting>, era: Era) -> Admitted {
         let told = self.messages.iter().filter(|event| era.tells_at_once() || !tells_context(event));
         let told: Vec<Waiting> = told.filter_map(|event| Waiting::of(event.data?)).collect();
-        let is_claimed = |id: Option<&str>| id.is_some() && claimed.iter().any(|message| message.id() == id);
+        let mut left: Vec<Option<&str>> = claimed.iter().map(Waiting::id).collect();
         let (mut next, mut messages) = (claimed.iter(), Vec::new());
         for message in told {
-            if is_claimed(message.id()) {
+            let place = left.iter().position(|id| id.is_some() && *id == message.id());
+            if let Some(place) = place {
+                left.remove(place);
                 messages.extend(next.next().cloned());
             } else {
                 messages.push(message);

@@ -207,6 +207,14 @@ impl World for Replayed<'_> {
         if self.over { Err(Stop::Ended) } else { Ok(()) }
     }
 
+    fn arrivals(&mut self, log: &mut Log) -> Result<(), Stop> {
+        // What stands in front of something else than a claim came behind the moment of claiming.
+        match self.next() {
+            Next::Made(_, EventType::InboxSpliced, _) => self.others(log),
+            _ => Ok(()),
+        }
+    }
+
     fn stamp(&mut self, kind: EventType, log: &Log) -> Result<Stamp, Stop> {
         let (event, recorded) = match self.next() {
             Next::Made(_, recorded, event) => (event, recorded),
@@ -259,8 +267,10 @@ impl World for Replayed<'_> {
             Moment::Prepare | Moment::Send | Moment::Waiting => next == Some(EventType::StepEnd),
             Moment::Answered => self.settled().is_some_and(|settled| ahead::was_left(&settled)),
         };
-        match self.stop().filter(|_| leaves) {
+        match self.stop() {
+            _ if !leaves => Ok(()),
             Some(stop) => Err(stop),
+            None if moment == Moment::Answered => Err(Stop::Ended),
             None => Ok(()),
         }
     }
@@ -308,6 +318,10 @@ impl World for Replayed<'_> {
             recorder.record(record).map_err(fault)?;
         }
         Ok(Reading::Done)
+    }
+
+    fn keeps_cut_answers(&self) -> bool {
+        !self.era().is_first() || !self.settled().is_some_and(|settled| settled.is("assistant/attempt"))
     }
 
     fn recovers(&mut self, _failure: &Doc, log: &mut Log) -> Result<bool, Stop> {

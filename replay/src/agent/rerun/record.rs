@@ -77,7 +77,18 @@ impl Record {
         self.find_ends();
         let starts: Vec<usize> = std::iter::once(0).chain(self.ends.iter().map(|end| end.at)).collect();
         let stops = starts.iter().skip(1).copied().chain([self.rows.len()]);
-        self.eras = starts.iter().zip(stops).map(|(&start, stop)| (start, self.era_of(start, stop))).collect();
+        let mut before = None;
+        for (&start, stop) in starts.iter().zip(stops) {
+            // A process that left no sign of its loop followed the one before it.
+            let era = self.era_of(start, stop);
+            let era = match (era, before) {
+                (Some(Era::V4 | Era::V0 | Era::V0Late), _) | (Some(_), None) => era,
+                (_, Some(before)) => Some(before),
+                (None, None) => None,
+            };
+            before = era.filter(|era| *era != Era::V4).or(before);
+            self.eras.push((start, era.unwrap_or(Era::V4)));
+        }
     }
 
     /// Number of events.
@@ -137,15 +148,20 @@ impl Record {
             let at = self.first_closer(mark, inherited);
             self.ends.push(ProcessEnd { at });
         }
+        // Whoever closed a turn without opening the session is no loop: a migration does so for a turn that was never ended.
+        for at in inherited..self.rows.len() {
+            let closes = |event: Event<'_>| is_interrupted(&event);
+            let is_marked = self.made(at + 1) == Some(EventType::EndSeed);
+            if self.event(at).is_some_and(closes) && !is_marked && let Some(row) = self.rows.get_mut(at) {
+                row.made = None;
+            }
+        }
     }
 
     fn first_closer(&self, mark: usize, least: usize) -> usize {
         let before = |at: usize| at.checked_sub(1).filter(|at| *at >= least);
-        let is_interrupted = |event: Event<'_>| {
-            let kind = event.member("reason").and_then(|reason| reason.get("kind"));
-            event.is("turn/end") && kind.is_some_and(|kind| kind.is("interrupted"))
-        };
-        let Some(mut at) = before(mark).filter(|at| self.event(*at).is_some_and(is_interrupted)) else {
+        let closes = |at: &usize| self.event(*at).is_some_and(|event| is_interrupted(&event));
+        let Some(mut at) = before(mark).filter(closes) else {
             return mark;
         };
         if let Some(step) = before(at).filter(|at| self.made(*at) == Some(EventType::StepEnd)) {
@@ -157,22 +173,30 @@ impl Record {
         at
     }
 
-    /// The era of the process that wrote these events, by what only one of the loops writes.
-    fn era_of(&self, start: usize, stop: usize) -> Era {
+    /// The era of the process that wrote these events, by what only one of the loops writes; nothing when there is no sign.
+    fn era_of(&self, start: usize, stop: usize) -> Option<Era> {
         let mut old = None;
+        let reason = |event: &Event<'_>| event.member("reason").is_some_and(|reason| reason.is("series"));
+        let first = |late| if late { Era::V0Late } else { Era::V0 };
         for event in (start..stop).filter_map(|at| self.event(at)) {
             match EventType::of(event.kind) {
-                Some(EventType::SystemMessage) if is_migrated_prompt(&event) => return Era::V0,
-                Some(EventType::DeveloperMessage | EventType::WorkingDirectoryChange) => return Era::V4,
+                Some(EventType::SystemMessage) if is_migrated_prompt(&event) => {
+                    let mut headers = self.rows.iter().map(|row| row.row.event());
+                    return Some(first(headers.any(|event| event.is("request/header") && reason(&event))));
+                }
+                Some(EventType::DeveloperMessage | EventType::WorkingDirectoryChange) => return Some(Era::V4),
                 Some(EventType::Delivery) => {
                     let version = event.member("sessionFormatVersion").and_then(Js::as_count);
-                    return if version.is_some_and(|version| version >= 4) { Era::V4 } else { Era::V3 };
+                    old = Some(Era::V3);
+                    if version.is_some_and(|version| version >= 4) {
+                        return Some(Era::V4);
+                    }
                 }
-                Some(EventType::UserMessage) if is_new_snapshot(&event) => return Era::V4,
+                Some(EventType::UserMessage) if is_new_snapshot(&event) => return Some(Era::V4),
                 Some(EventType::AssistantMessage) => {
                     let source = event.member("message").and_then(|message| message.get("source"));
                     if source.is_some_and(|source| source.get("replayState").is_some()) {
-                        return Era::V4;
+                        return Some(Era::V4);
                     }
                     let is_whole = event.member("interrupted").is_none();
                     old = old.or_else(|| is_whole.then_some(Era::V3));
@@ -180,7 +204,7 @@ impl Record {
                 _ => {}
             }
         }
-        old.unwrap_or(Era::V4)
+        old
     }
 }
 
@@ -227,6 +251,12 @@ fn is_claim(event: &Event<'_>) -> bool {
     let removes = event.member("removedCount").and_then(Js::as_count).is_some_and(|count| count > 0);
     let inserts = event.member("inserted").is_some_and(|list| list.elements().next().is_some());
     removes && !inserts && event.member("outcome").is_none()
+}
+
+/// The end of a turn whose process never ended it.
+fn is_interrupted(event: &Event<'_>) -> bool {
+    let kind = event.member("reason").and_then(|reason| reason.get("kind"));
+    event.is("turn/end") && kind.is_some_and(|kind| kind.is("interrupted"))
 }
 
 /// A result that says that there is none.
