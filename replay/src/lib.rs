@@ -21,6 +21,7 @@ pub mod stream;
 pub mod surface;
 #[cfg(test)]
 mod testing;
+pub mod wire;
 
 pub use fork::{ForkPoint, Seed};
 pub use history::History;

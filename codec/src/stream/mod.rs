@@ -19,6 +19,7 @@ use crate::pack::{Chunk, DeltaKind, Fault, Record};
 
 pub use block::{Block, Part};
 pub use check::check_stream;
+pub use text::append as append_text;
 
 use block::kind_of;
 use text::{Piece, append, is_blank, join};

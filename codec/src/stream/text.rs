@@ -42,7 +42,10 @@ pub(super) fn join(pieces: &[Piece<'_>]) -> JsString {
 }
 
 /// Append a value, which may be missing, as JavaScript makes a string of it.
-pub(super) fn append(text: &mut JsString, value: Option<Js<'_>>) -> Result<(), Fault> {
+///
+/// # Errors
+/// An object that hides the method for it; JavaScript throws then.
+pub fn append(text: &mut JsString, value: Option<Js<'_>>) -> Result<(), Fault> {
     let Some(value) = value else {
         text.push(JsStr::plain("undefined"));
         return Ok(());

@@ -1,0 +1,196 @@
+//! An event stream of Chat Completions becomes chunks (`docs/spec/messages-wire.md`, 15.2 and 15.3).
+
+use dshlog_codec::json::{Doc, Js, JsString, SAFE_INTEGER};
+
+use super::super::chunk::{Block, BlockKind, Chunk, Count, Finish, Reason, Usage, string};
+use super::super::failure::Failure;
+use super::super::sse::Frame;
+use super::failure::broken;
+
+/// So much of a text that is no JSON is told, in UTF-16 code units.
+pub(super) const SHOWN: usize = 120;
+
+/// What the frames of a stream amount to.
+#[derive(Debug)]
+pub(in crate::wire) struct Frames {
+    base: String,
+    /// In the order in which they came.
+    blocks: Vec<Open>,
+    usage: Option<Usage>,
+    reason: Option<JsString>,
+}
+
+/// A block on its way. It is complete at the end of the stream only.
+#[derive(Debug)]
+struct Open {
+    /// Of a tool call: its `index` on the wire, as JSON.
+    call: Option<String>,
+    block: Block,
+}
+
+impl Frames {
+    /// Before the first frame of an answer from this base address.
+    pub(in crate::wire) fn new(base: &str) -> Self {
+        Frames { base: base.to_owned(), blocks: Vec::new(), usage: None, reason: None }
+    }
+
+    /// Take the next frame. True when nothing behind it is read.
+    pub(in crate::wire) fn take(&mut self, frame: &Frame, out: &mut Vec<Chunk>) -> Result<bool, Failure> {
+        if frame.data == "[DONE]" {
+            self.stop(out)?;
+            return Ok(true);
+        }
+        let doc = Doc::parse(frame.data.as_str()).map_err(|_| malformed(&frame.data))?;
+        let event = doc.root();
+        let failed = || broken(&self.base);
+        if event.is_null() {
+            return Err(failed());
+        }
+        if let Some(choices) = event.get("choices").filter(|choices| !choices.is_null()) {
+            // JavaScript walks over what is no list in vain, and the client takes that for a broken transfer.
+            let choices = choices.as_array().ok_or_else(failed)?;
+            for choice in choices {
+                self.grow(choice, out);
+            }
+        }
+        if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = Some(usage_of(usage));
+        }
+        Ok(false)
+    }
+
+    /// What an answer lacks whose body ends here.
+    pub(in crate::wire) fn cut() -> Failure {
+        Failure::new("SSE stream ended without [DONE]", "STREAM_CLOSED")
+    }
+
+    fn grow(&mut self, choice: Js<'_>, out: &mut Vec<Chunk>) {
+        let delta = |name| choice.get("delta")?.get(name);
+        let text = |name| delta(name).and_then(Js::as_str).filter(|text| !text.is_empty());
+        for (name, kind) in [("reasoning_content", BlockKind::Reasoning), ("content", BlockKind::Text)] {
+            let Some(text) = text(name) else { continue };
+            let (index, open) = self.open(kind, None, out);
+            if let Block::Text(whole) | Block::Reasoning(whole) = &mut open.block {
+                whole.push(text);
+            }
+            let text = text.to_owned();
+            out.push(match kind {
+                BlockKind::Reasoning => Chunk::ReasoningDelta { index, text },
+                _ => Chunk::TextDelta { index, text },
+            });
+        }
+        for call in delta("tool_calls").into_iter().flat_map(Js::elements) {
+            self.grow_call(call, out);
+        }
+        if let Some(reason) = string(choice, "finish_reason") {
+            self.reason = Some(reason);
+        }
+    }
+
+    fn grow_call(&mut self, call: Js<'_>, out: &mut Vec<Chunk>) {
+        let place = call.get("index").map_or_else(|| "undefined".to_owned(), crate::request::header::printed);
+        let (index, open) = self.open(BlockKind::ToolCall, Some(place), out);
+        let Block::ToolCall { id, name, arguments } = &mut open.block else { return };
+        let function = |name| call.get("function").and_then(|function| string(function, name));
+        if let Some(known) = string(call, "id").filter(|id| !id.is_empty()) {
+            *id = known;
+        }
+        if let Some(known) = function("name").filter(|name| !name.is_empty()) {
+            *name = known;
+        }
+        let more = function("arguments").unwrap_or_default();
+        arguments.push_string(&more);
+        out.push(Chunk::ToolCallDelta {
+            index,
+            id: id.clone(),
+            name: Some(name.clone()).filter(|name| !name.is_empty()),
+            arguments: more,
+        });
+    }
+
+    /// The block of this kind, and for calls of this place on the wire, with its number.
+    fn open(&mut self, kind: BlockKind, call: Option<String>, out: &mut Vec<Chunk>) -> (u64, &mut Open) {
+        let found = self.blocks.iter().position(|open| open.block.kind() == kind && open.call == call);
+        let place = found.unwrap_or(self.blocks.len());
+        let index = place as u64;
+        if found.is_none() {
+            out.push(Chunk::BlockStart { index, kind });
+            let none = JsString::default;
+            let block = match kind {
+                BlockKind::Text => Block::Text(none()),
+                BlockKind::Reasoning => Block::Reasoning(none()),
+                BlockKind::ToolCall => Block::ToolCall { id: none(), name: none(), arguments: none() },
+            };
+            self.blocks.push(Open { call, block });
+        }
+        (index, &mut self.blocks[place])
+    }
+
+    fn stop(&mut self, out: &mut Vec<Chunk>) -> Result<(), Failure> {
+        let is_empty = self.blocks.is_empty();
+        let blocks = std::mem::take(&mut self.blocks).into_iter().map(|open| open.block);
+        out.extend((0..).zip(blocks).map(|(index, block)| Chunk::BlockEnd { index, block }));
+        out.extend(self.usage.take().map(Chunk::Usage));
+        let reason = match self.reason.take() {
+            None if is_empty => return Err(empty()),
+            None => Reason::Stop,
+            Some(reason) => match &*reason.to_lossy() {
+                "stop" if is_empty => return Err(empty()),
+                "stop" => Reason::Stop,
+                "tool_calls" => Reason::ToolCalls,
+                "length" => Reason::MaxTokens,
+                _ => return Err(self.stopped(&reason)),
+            },
+        };
+        out.push(Chunk::Finish(Finish { reason, replay_state: None }));
+        Ok(())
+    }
+
+    fn stopped(&self, reason: &JsString) -> Failure {
+        let code = reason.to_lossy().to_uppercase();
+        if code.is_empty() {
+            // No failure can be made without a code.
+            return broken(&self.base);
+        }
+        let mut message = JsString::from("model stopped: ");
+        message.push_string(reason);
+        Failure::new(message, &code)
+    }
+}
+
+fn empty() -> Failure {
+    Failure::new("model returned a completed response with no content", "EMPTY_RESPONSE")
+}
+
+fn malformed(data: &str) -> Failure {
+    let mut message = JsString::from("malformed SSE payload: ");
+    message.push_string(&JsString::from_units(data.encode_utf16().take(SHOWN)));
+    Failure::new(message, "MALFORMED_RESPONSE")
+}
+
+fn usage_of(wire: Js<'_>) -> Usage {
+    let number = |names: &[&str]| wire.path(names).and_then(Js::as_f64);
+    let prompt = number(&["prompt_tokens"]);
+    let completion = number(&["completion_tokens"]);
+    let cached =
+        number(&["prompt_tokens_details", "cached_tokens"]).or_else(|| number(&["prompt_cache_hit_tokens"]));
+    let mut usage = Usage::new();
+    usage.set(Count::Input, prompt.unwrap_or(0.0) - cached.unwrap_or(0.0));
+    usage.set(Count::Output, completion.unwrap_or(0.0));
+    if let (Some(prompt), Some(completion)) = (prompt, completion) {
+        #[expect(clippy::cast_precision_loss, reason = "it is the largest integer that loses nothing")]
+        let is_safe = |count: f64| count >= 0.0 && count.fract() == 0.0 && count <= SAFE_INTEGER as f64;
+        let total = prompt + completion;
+        let is_told = wire.get("total_tokens").is_none_or(|told| told.as_f64() == Some(total));
+        if is_safe(prompt) && is_safe(completion) && is_told {
+            usage.set(Count::Total, total);
+        }
+    }
+    if let Some(cached) = cached {
+        usage.set(Count::CacheRead, cached);
+    }
+    if let Some(reasoning) = number(&["completion_tokens_details", "reasoning_tokens"]) {
+        usage.set(Count::Reasoning, reasoning);
+    }
+    usage
+}

@@ -1,0 +1,81 @@
+//! What went wrong with an answer (`docs/spec/messages-wire.md`, 6).
+
+use dshlog_codec::json::{Js, JsString, print_number, print_string};
+
+use super::chunk::{member, string};
+
+/// A failure as it stands in the log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// For people; never empty.
+    pub message: JsString,
+    /// Its class, such as `RATE_LIMIT`; never empty.
+    pub code: JsString,
+    /// Of an answer that was refused.
+    pub status: Option<u16>,
+    /// How long the provider asks to wait, in milliseconds.
+    pub provider_retry_after_ms: Option<f64>,
+    /// What the provider calls the request.
+    pub request_id: Option<JsString>,
+    /// How many more images have to be left out.
+    pub offload_images: Option<u64>,
+}
+
+impl Failure {
+    /// A failure of which nothing more is known.
+    pub fn new(message: impl Into<JsString>, code: &str) -> Self {
+        Failure {
+            message: message.into(),
+            code: code.into(),
+            status: None,
+            provider_retry_after_ms: None,
+            request_id: None,
+            offload_images: None,
+        }
+    }
+
+    /// A stored failure; nothing for what no producer writes.
+    pub fn read(failure: Js<'_>) -> Option<Failure> {
+        const KNOWN: [&str; 6] =
+            ["message", "code", "status", "providerRetryAfterMs", "requestId", "offloadImages"];
+        let text = |name| string(failure, name).filter(|text| !text.is_empty());
+        let status = optional(failure, "status", |value| u16::try_from(value.as_count()?).ok())?;
+        let delay = |value: Js<'_>| value.as_f64().filter(|delay| delay.is_finite());
+        let read = Failure {
+            message: text("message")?,
+            code: text("code")?,
+            status,
+            provider_retry_after_ms: optional(failure, "providerRetryAfterMs", delay)?,
+            request_id: optional(failure, "requestId", |_| text("requestId"))?,
+            offload_images: optional(failure, "offloadImages", |value| value.as_count())?,
+        };
+        failure.has_only(&KNOWN).then_some(read)
+    }
+
+    /// Append the failure as the runtime prints it.
+    pub fn print(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"message\":");
+        print_string(out, &self.message);
+        member(out, "code", &self.code);
+        if let Some(status) = self.status {
+            out.extend_from_slice(format!(",\"status\":{status}").as_bytes());
+        }
+        if let Some(delay) = self.provider_retry_after_ms {
+            out.extend_from_slice(b",\"providerRetryAfterMs\":");
+            print_number(out, delay);
+        }
+        if let Some(id) = &self.request_id {
+            member(out, "requestId", id);
+        }
+        if let Some(images) = self.offload_images {
+            out.extend_from_slice(format!(",\"offloadImages\":{images}").as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+/// A member that may be missing. What is there must be readable.
+fn optional<T>(of: Js<'_>, name: &str, read: impl FnOnce(Js<'_>) -> Option<T>) -> Option<Option<T>> {
+    let Some(value) = of.get(name) else { return Some(None) };
+    read(value).map(Some)
+}

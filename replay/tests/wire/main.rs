@@ -1,0 +1,6 @@
+//! The wire against the corpora: what was served and what the logs hold of it (`docs/spec/messages-wire.md`).
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod logs;
+mod recorded;
+mod served;
