@@ -16,6 +16,7 @@ use crate::request::header::printed;
 #[derive(Debug, Default)]
 pub struct Recorder {
     stream: Compactor,
+    chunks: u64,
 }
 
 impl Recorder {
@@ -24,7 +25,13 @@ impl Recorder {
     /// # Errors
     /// What is no chunk.
     pub fn chunk(&mut self, time: Millis, chunk: Js<'_>) -> Result<(), Fault> {
+        self.chunks += 1;
         self.stream.push(time, chunk)
+    }
+
+    /// Number of chunks so far.
+    pub fn chunks(&self) -> u64 {
+        self.chunks
     }
 
     /// Take the chunks of a record of another stream.
@@ -33,8 +40,9 @@ impl Recorder {
     /// What is no chunk.
     pub fn record(&mut self, record: Record<'_>) -> Result<(), Fault> {
         match record {
-            Record::Chunk { time, chunk } => self.stream.push(time, chunk),
+            Record::Chunk { time, chunk } => self.chunk(time, chunk),
             Record::Deltas(run) => {
+                self.chunks += run.len() as u64;
                 self.stream.push_run(&run);
                 Ok(())
             }
@@ -78,9 +86,15 @@ impl<W: World> Agent<'_, W> {
         self.world.others(&mut self.log)?;
         self.world.open(&self.log)?;
         let mut recorder = Recorder::default();
-        while self.world.read(&mut recorder)? == Reading::More {}
+        let read = loop {
+            match self.world.read(&mut recorder) {
+                Ok(Reading::More) => {}
+                Ok(Reading::Done) => break Ok(()),
+                Err(stop) => break Err(stop),
+            }
+        };
         self.world.others(&mut self.log)?;
-        let interruption = match self.world.check(Moment::Answered, &self.log) {
+        let interruption = match read.and_then(|()| self.world.check(Moment::Answered, &self.log)) {
             Ok(()) => None,
             Err(stop @ Stop::Fault(_)) => return Err(stop),
             Err(stop) => Some(stop),

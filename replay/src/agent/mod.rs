@@ -23,13 +23,16 @@ mod attempt;
 mod commit;
 mod era;
 mod error;
+pub mod live;
 mod log;
+pub mod model;
 mod retry;
 mod step;
 pub mod tools;
 mod turn;
 pub mod rerun;
 mod world;
+mod write;
 
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Fields, Tree};

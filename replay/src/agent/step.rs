@@ -7,7 +7,7 @@ use super::Agent;
 use super::attempt::Settled;
 use super::commit::At;
 use super::log::Placement;
-use super::retry::Retries;
+use super::retry::{Mode, Retries};
 use super::tools::Call;
 use super::world::{Admitted, Moment, Stop, World};
 
@@ -77,11 +77,13 @@ impl<W: World> Agent<'_, W> {
 
     /// Make the next attempt possible, or end the turn with the failure.
     fn mend(&mut self, at: At, failure: &Doc, retries: &mut Retries) -> Result<(), Stop> {
-        if self.retry(at, failure, retries)? {
+        let always = self.world.policy().mode == Mode::Always;
+        // Who retries everything lets those go first who mend something.
+        if !always && self.retry(at, failure, retries)? {
             return Ok(());
         }
         self.world.others(&mut self.log)?;
-        if self.world.recovers(failure, &mut self.log)? {
+        if self.world.recovers(failure, &mut self.log)? || (always && self.retry(at, failure, retries)?) {
             return Ok(());
         }
         Err(Stop::Failed(failure.text().into()))

@@ -73,8 +73,6 @@ pub enum Admission {
 pub struct Admitted {
     /// The messages in order.
     pub messages: Vec<Waiting>,
-    /// A new series of requests begins, whatever happened to the surface.
-    pub starts_series: bool,
 }
 
 /// What a request is made with.

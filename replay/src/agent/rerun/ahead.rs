@@ -4,6 +4,8 @@ use dshlog_codec::Event;
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Doc, Js, JsString, JsonError};
 
+use dshlog_codec::pack::expand;
+
 use super::{Next, Record, Replayed};
 use crate::agent::era::Era;
 use crate::agent::log::{Log, is_snapshot};
@@ -61,7 +63,7 @@ impl Run<'_> {
             }
         }
         messages.extend(next.cloned());
-        Admitted { messages, starts_series: self.starts_series() }
+        Admitted { messages }
     }
 
     fn starts_series(&self) -> bool {
@@ -149,12 +151,15 @@ pub(super) fn was_left(settled: &Event<'_>) -> bool {
     !kind.is_some_and(|kind| kind.is("error") || kind.is("aborted"))
 }
 
+/// Number of chunks in the stream of a settlement.
+pub(super) fn chunks(settled: &Event<'_>) -> u64 {
+    let stream = settled.member("stream").map(expand);
+    stream.map_or(0, |chunks| chunks.map_or(0, |chunks| chunks.count() as u64))
+}
+
 /// How a call ended. What the loop itself makes of a call is made anew.
 pub(super) fn outcome(event: &Event<'_>, call: &Call) -> Outcome {
-    let message = event.member("message");
-    let member = |name| message.and_then(|message| message.get(name));
-    let error = event.member("error");
-    let code = error.and_then(|error| error.get("code")?.as_str()).map(|code| code.to_lossy().into_owned());
+    let code = event.member("error").and_then(|error| error.get("code")?.as_str()).map(|code| code.to_lossy().into_owned());
     let made = match code.as_deref() {
         Some("UNKNOWN_TOOL") => Some(Outcome::unknown(&call.tool())),
         Some("ABORTED") => Some(Outcome::aborted()),
@@ -162,12 +167,7 @@ pub(super) fn outcome(event: &Event<'_>, call: &Call) -> Outcome {
         Some("INVALID_ARGS") => call.parsed().err(),
         _ => None,
     };
-    made.unwrap_or_else(|| Outcome {
-        content: member("content").map_or_else(|| "[]".into(), |content| printed(content).into()),
-        is_error: member("isError").is_some_and(Js::is_true),
-        error: error.map(|error| printed(error).into()),
-        meta: event.member("meta").map(|meta| printed(meta).into()),
-    })
+    made.unwrap_or_else(|| Outcome::of_result(event))
 }
 
 /// The policy of the first retry.

@@ -19,13 +19,16 @@ use super::attempt::Recorder;
 use super::era::Era;
 use super::error::AgentError;
 use super::log::{Log, Stamp};
+use super::model::Model;
 use super::retry::{Policy, Wait, number_text};
 use super::tools::{Call, Choice, Choices, Outcome};
+use super::turn::unknown_error;
 use super::world::{Admission, Idle, Moment, Prepared, Reading, Stop, World};
 use super::Agent;
 use crate::closer::Cause;
 use crate::inbox::Waiting;
 use crate::new_event::NewEvent;
+use crate::request::Request;
 use crate::request::header::printed;
 use crate::request::route::RouteChange;
 use record::is_recovery;
@@ -48,12 +51,32 @@ impl Rerun {
     }
 }
 
-/// Run a recorded session again. `route` is what a profile changed of the models' routes, which no log tells.
+/// How a record is run again.
+#[derive(Default)]
+pub struct Options<'o> {
+    /// What a profile changed of the models' routes, which no log tells.
+    pub route: RouteChange,
+    /// Who is asked; nothing for the answers of the record.
+    pub model: Option<&'o mut dyn Model>,
+    /// Hears of every request that is sent, with the seq that its settlement will have.
+    pub on_request: Option<OnRequest<'o>>,
+}
+
+/// Hears of requests.
+pub type OnRequest<'o> = &'o mut dyn FnMut(Seq, Request<'_>);
+
+impl std::fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options").field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+/// Run a recorded session again.
 ///
 /// # Errors
 /// A record that does not fold, or whose streams are no streams.
-pub fn rerun(record: &Record, route: RouteChange) -> Result<Rerun, AgentError> {
-    let mut world = Replayed::new(record, route);
+pub fn rerun<'r>(record: &'r Record, options: Options<'r>) -> Result<Rerun, AgentError> {
+    let mut world = Replayed::new(record, options);
     let mut log = Log::new(record.header().clone());
     for at in 0..record.inherited() {
         if let Some(event) = record.event(at) {
@@ -74,7 +97,7 @@ pub fn rerun(record: &Record, route: RouteChange) -> Result<Rerun, AgentError> {
 #[derive(Debug)]
 struct Replayed<'r> {
     record: &'r Record,
-    route: RouteChange,
+    options: Options<'r>,
     policy: Policy,
     /// The next event of the record.
     pos: usize,
@@ -102,10 +125,10 @@ enum Next<'r> {
 }
 
 impl<'r> Replayed<'r> {
-    fn new(record: &'r Record, route: RouteChange) -> Self {
+    fn new(record: &'r Record, options: Options<'r>) -> Self {
         Replayed {
             record,
-            route,
+            options,
             policy: ahead::policy(record),
             pos: 0,
             ended: 0,
@@ -294,7 +317,7 @@ impl World for Replayed<'_> {
     }
 
     fn prepare(&mut self, log: &Log) -> Result<Prepared, Stop> {
-        let prepared = self.run(self.pos).prepared(log, self.route);
+        let prepared = self.run(self.pos).prepared(log, self.options.route);
         prepared.map_err(|fault| Stop::Fault(fault.into()))
     }
 
@@ -303,6 +326,14 @@ impl World for Replayed<'_> {
         match self.next() {
             Next::Made(at, EventType::AssistantMessage | EventType::AssistantAttempt, _) => {
                 self.settlement = Some(at);
+                let request = || log.requests().next();
+                if let Some(hear) = &mut self.options.on_request {
+                    // Others may write before it is settled.
+                    hear(Seq(at as u64), request());
+                }
+                if let Some(model) = &mut self.options.model {
+                    model.open(request()).map_err(|error| Stop::Failed(unknown_error(&error.message)))?;
+                }
                 Ok(())
             }
             Next::Made(..) => Err(self.lacks()),
@@ -312,6 +343,14 @@ impl World for Replayed<'_> {
 
     fn read(&mut self, recorder: &mut Recorder) -> Result<Reading, Stop> {
         let Some(settled) = self.settled() else { return Err(self.lacks()) };
+        if let Some(model) = &mut self.options.model {
+            // Whoever left an answer left it here.
+            if ahead::was_left(&settled) && recorder.chunks() >= ahead::chunks(&settled) {
+                model.leave();
+                return Ok(Reading::Done);
+            }
+            return model.read(recorder).map_err(|error| Stop::Failed(unknown_error(&error.message)));
+        }
         let fault = |what| AgentError::Stream { seq: settled.seq, what };
         for record in settled.member("stream").into_iter().flat_map(Js::elements) {
             let record = StreamRecord::decode(record).map_err(fault)?;

@@ -1,10 +1,80 @@
 //! Calls of tools, and who answers them (`docs/spec/agent-loop.md`, section 7).
 
+mod notes;
+mod process;
+mod recorded;
 mod schedule;
 
+use dshlog_codec::Event;
 use dshlog_codec::json::{Doc, Fields, Js, Tree};
 
 use crate::request::header::printed;
+
+pub use notes::Notes;
+pub use process::{Program, Programs};
+pub use recorded::{Mismatch, RecordedTools};
+
+/// Who answers calls.
+pub trait Tools: Sync {
+    /// The tools that there are, in the order in which the model is told of them.
+    fn declared(&self) -> Vec<Declaration>;
+
+    /// It may run beside others of its kind, with these arguments.
+    fn is_parallel(&self, _call: &Call) -> bool {
+        false
+    }
+
+    /// Answer a call. Its tool is one of those that are declared.
+    fn call(&self, call: &Call) -> Outcome;
+}
+
+/// No tools.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoTools;
+
+impl Tools for NoTools {
+    fn declared(&self) -> Vec<Declaration> {
+        Vec::new()
+    }
+
+    fn call(&self, call: &Call) -> Outcome {
+        Outcome::unknown(&call.tool())
+    }
+}
+
+/// What the model is told of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    name: String,
+    json: Box<str>,
+}
+
+impl Declaration {
+    /// A tool with this name; `parameters` is the JSON schema of its arguments.
+    pub fn new(name: &str, description: &str, parameters: Box<str>) -> Self {
+        let tool = Fields::new()
+            .with("name", Tree::string(name))
+            .with("description", Tree::string(description))
+            .with("parameters", Tree::Text(parameters));
+        Declaration { name: name.to_owned(), json: json(tool.into()) }
+    }
+
+    /// A tool of a `request/header`.
+    pub fn of(tool: Js<'_>) -> Self {
+        let name = tool.get("name").and_then(Js::as_str);
+        Declaration { name: name.map(|name| name.to_string()).unwrap_or_default(), json: printed(tool).into() }
+    }
+
+    /// The tool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The declaration as it stands in a `request/header`.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+}
 
 /// A call that the model makes, in JSON texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +132,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// How a recorded call ended: what a `tool/result` tells.
+    pub fn of_result(event: &Event<'_>) -> Self {
+        let message = event.member("message");
+        let member = |name| message.and_then(|message| message.get(name));
+        Outcome {
+            content: member("content").map_or_else(|| "[]".into(), |content| printed(content).into()),
+            is_error: member("isError").is_some_and(Js::is_true),
+            error: event.member("error").map(|error| printed(error).into()),
+            meta: event.member("meta").map(|meta| printed(meta).into()),
+        }
+    }
+
     /// A text.
     pub fn text(text: &str) -> Self {
         let block = Fields::new().with("type", Tree::string("text")).with("text", Tree::string(text));
