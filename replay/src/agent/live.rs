@@ -190,6 +190,16 @@ impl Live<'_> {
         if route.in_history { context.with("systemPromptUpdate", Tree::string("in-history")) } else { context }
     }
 
+    /// A call of a tool that nobody knows, or with arguments that are none, runs alone.
+    fn is_parallel(&self, call: &Call) -> bool {
+        self.is_known(call) && call.parsed().is_ok() && self.tools.is_parallel(call)
+    }
+
+    fn is_known(&self, call: &Call) -> bool {
+        let tool = call.tool();
+        self.tools.declared().iter().any(|known| known.name() == tool)
+    }
+
     /// Run what has begun and has not ended: several at a time where there are several.
     fn run_begun(&mut self) {
         let tools = self.tools;
@@ -305,20 +315,19 @@ impl World for Live<'_> {
 
     fn choose(&mut self, choices: &Choices<'_>, _log: &mut Log) -> Result<Choice, Stop> {
         let has_room = choices.in_flight == 0 || (!self.runs_alone && choices.in_flight < MOST_PARALLEL);
-        let may_start = |call: &Call| choices.in_flight == 0 || self.tools.is_parallel(call);
+        let may_start = |call: &Call| choices.in_flight == 0 || self.is_parallel(call);
         let starts = has_room && choices.start.is_some_and(may_start);
         Ok(if starts { Choice::Start } else { Choice::Commit })
     }
 
     fn start(&mut self, call: &Call) -> Result<(), Stop> {
         let tool = call.tool();
-        let is_known = self.tools.declared().iter().any(|known| known.name() == tool);
         let outcome = if self.setup.cancel.is_set() {
             Some(Outcome::never_begun())
         } else {
-            (!is_known).then(|| Outcome::unknown(&tool))
+            (!self.is_known(call)).then(|| Outcome::unknown(&tool))
         };
-        self.runs_alone = outcome.is_some() || !self.tools.is_parallel(call);
+        self.runs_alone = !self.is_parallel(call);
         self.begun.push_back((call.clone(), outcome));
         Ok(())
     }

@@ -183,7 +183,7 @@ fn claimed(log: &Log) -> Vec<String> {
 #[test]
 fn results_that_the_loop_makes_are_made_anew() {
     let mut seen = 0;
-    for log in logs() {
+    for log in records::all().iter().flat_map(|(_, logs)| logs) {
         let meant = |at: usize, row: Js<'_>| {
             let code = row.path(&["data", "error", "code"]);
             is_own(log, at) && is_result(row) && code.is_some_and(|code| code.is("UNKNOWN_TOOL") || code.is("ABORTED"))
@@ -193,5 +193,7 @@ fn results_that_the_loop_makes_are_made_anew() {
         assert!(comparison.is_equal(), "{} {first:?}", log.name);
         seen += 1;
     }
-    assert!(seen > 0);
+    if dshlog_tests::model::Corpora::shared().is_some() {
+        assert!(seen > 5, "{seen}");
+    }
 }

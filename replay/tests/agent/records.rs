@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
+use dshlog_codec::check::Checker;
 use dshlog_codec::json::Doc;
 use dshlog_codec::{Event, Generation, Header, Limits, LogFile, Place};
 use dshlog_migrate::migrate_in_memory;
@@ -20,12 +21,14 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Read a log, whatever it is stored as; nothing when it cannot be read to its end.
+    /// Read a log, whatever it is stored as; nothing when the official reader refuses it.
     pub(crate) fn read(name: String, path: &Path) -> Option<Log> {
         let file = LogFile::open(path).ok()?;
         let header = file.header().ok()?.to_current();
         let mut rows = Vec::new();
+        let mut checker = Checker::new(&header);
         let mut keep = |event: &Event<'_>| {
+            checker.see(event);
             let mut row = Vec::new();
             event.print_logical(&mut row);
             rows.push(String::from_utf8(row).unwrap());
@@ -45,6 +48,10 @@ impl Log {
         let is_mark =
             |row: &String| row.contains(r#""session/end-seed""#) && row.contains(r#""inherited":true"#);
         let cut = rows.iter().rposition(is_mark).filter(|_| header.is_seeded).unwrap_or(0) as u64;
+        let verdict = checker.finish(cut);
+        if verdict.storage.is_some() || verdict.session.is_some() {
+            return None;
+        }
         Some(Log { name, header, cut, rows })
     }
 

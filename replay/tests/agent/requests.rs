@@ -64,7 +64,7 @@ fn requests_are_those_that_were_sent() {
             let Some(sent) = sent.get(&seq.0) else { return };
             let call = request.call().unwrap();
             let body = if sent.is_chat {
-                printer.1.body(&call, &NoAttachments).map(|body| body.json)
+                printer.1.body(&call, &NoAttachments)
             } else {
                 printer.0.body(&call, &NoAttachments).map(|body| body.json)
             };
