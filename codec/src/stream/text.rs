@@ -93,7 +93,7 @@ fn append_flat<'a>(text: &mut JsString, value: Js<'a>) -> Result<Option<Elements
 }
 
 /// True when JavaScript trims the whole text away.
-pub(super) fn is_blank(text: &JsString) -> bool {
+pub fn is_blank(text: &JsString) -> bool {
     // A lone surrogate, here U+FFFD, is no white space.
     text.to_lossy().chars().all(|c| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'))
 }

@@ -58,10 +58,16 @@ pub struct AnswerReader {
 enum State {
     /// No status yet.
     Waiting,
-    Body(SseReader, Translator),
+    Body(Box<Body>),
     /// The body of an answer that refuses.
     Refused(Head, Vec<u8>),
     Over,
+}
+
+#[derive(Debug)]
+struct Body {
+    sse: SseReader,
+    translator: Translator,
 }
 
 #[derive(Debug)]
@@ -87,7 +93,10 @@ impl AnswerReader {
             status if is_success && BODILESS.contains(&status) => {
                 return self.fail(bodiless(&self.route), out);
             }
-            _ if is_success => State::Body(SseReader::new(), Translator::new(&self.route)),
+            _ if is_success => {
+                let translator = Translator::new(&self.route);
+                State::Body(Box::new(Body { sse: SseReader::new(), translator }))
+            }
             _ => State::Refused(head, Vec::new()),
         };
     }
@@ -95,8 +104,8 @@ impl AnswerReader {
     /// Bytes of the body have come, cut anywhere. True when the client takes them for a sign of life: a frame or a comment
     /// is complete.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Chunk>) -> bool {
-        let (sse, translator) = match &mut self.state {
-            State::Body(sse, translator) => (sse, translator),
+        let Body { sse, translator } = match &mut self.state {
+            State::Body(body) => &mut **body,
             State::Refused(_, body) => {
                 body.extend_from_slice(bytes);
                 return false;
@@ -131,7 +140,7 @@ impl AnswerReader {
             (State::Over, _) => return,
             (_, BodyEnd::Idle) => idle(route),
             (State::Refused(head, body), BodyEnd::Complete) => refused(route, head, body),
-            (State::Body(..), BodyEnd::Complete) => match route.dialect {
+            (State::Body(_), BodyEnd::Complete) => match route.dialect {
                 Dialect::Messages => messages::read::Events::cut(),
                 Dialect::Chat => chat::read::Frames::cut(),
             },

@@ -39,15 +39,14 @@ impl Failure {
         const KNOWN: [&str; 6] =
             ["message", "code", "status", "providerRetryAfterMs", "requestId", "offloadImages"];
         let text = |name| string(failure, name).filter(|text| !text.is_empty());
-        let status = optional(failure, "status", |value| u16::try_from(value.as_count()?).ok())?;
-        let delay = |value: Js<'_>| value.as_f64().filter(|delay| delay.is_finite());
+        let status = optional(failure, "status", |value| u16::try_from(value.as_count()?).ok()).ok()?;
         let read = Failure {
             message: text("message")?,
             code: text("code")?,
             status,
-            provider_retry_after_ms: optional(failure, "providerRetryAfterMs", delay)?,
-            request_id: optional(failure, "requestId", |_| text("requestId"))?,
-            offload_images: optional(failure, "offloadImages", |value| value.as_count())?,
+            provider_retry_after_ms: optional(failure, "providerRetryAfterMs", finite).ok()?,
+            request_id: optional(failure, "requestId", |_| text("requestId")).ok()?,
+            offload_images: optional(failure, "offloadImages", Js::as_count).ok()?,
         };
         failure.has_only(&KNOWN).then_some(read)
     }
@@ -75,7 +74,17 @@ impl Failure {
 }
 
 /// A member that may be missing. What is there must be readable.
-fn optional<T>(of: Js<'_>, name: &str, read: impl FnOnce(Js<'_>) -> Option<T>) -> Option<Option<T>> {
-    let Some(value) = of.get(name) else { return Some(None) };
-    read(value).map(Some)
+fn optional<'a, T>(
+    of: Js<'a>,
+    name: &str,
+    read: impl FnOnce(Js<'a>) -> Option<T>,
+) -> Result<Option<T>, Unreadable> {
+    of.get(name).map(|value| read(value).ok_or(Unreadable)).transpose()
+}
+
+/// A member that no producer writes.
+struct Unreadable;
+
+fn finite(value: Js<'_>) -> Option<f64> {
+    value.as_f64().filter(|number| number.is_finite())
 }

@@ -1,11 +1,14 @@
 //! What two dialects have in common of one answer (`docs/spec/messages-wire.md`, 15.5).
 
+use dshlog_codec::json::JsString;
+
 use super::chunk::{Chunk, Count, Finish, Reason, Usage};
 use super::failure::Failure;
 
 /// The form in which an answer is the same in both dialects: no names in the deltas of calls, no empty fragments, adjacent
-/// deltas of a block as one, the ends of blocks behind all else, no replay state, only counts that both have. Of a failure
-/// without a status only the code counts, since each adapter has words of its own.
+/// deltas of a block as one, the ends of blocks behind all else, no replay state, only counts that both have. Of a failed
+/// answer only one adapter tells usage and ends of blocks, and without a status only the code counts, since each has words of
+/// its own.
 pub fn lenient<'c>(chunks: impl IntoIterator<Item = &'c Chunk>) -> Vec<Chunk> {
     let (mut kept, mut ends, mut tail): (Vec<Chunk>, Vec<Chunk>, Vec<Chunk>) = Default::default();
     for chunk in chunks {
@@ -22,6 +25,12 @@ pub fn lenient<'c>(chunks: impl IntoIterator<Item = &'c Chunk>) -> Vec<Chunk> {
             Chunk::Usage(usage) => tail.push(Chunk::Usage(common(usage))),
             Chunk::Finish(finish) => tail.push(Chunk::Finish(plain(finish))),
         }
+    }
+    if let Some(Chunk::Finish(finish)) = tail.last()
+        && finish.reason.failure().is_some()
+    {
+        tail.retain(|chunk| matches!(chunk, Chunk::Finish(_)));
+        ends.clear();
     }
     ends.sort_by_key(Chunk::index);
     kept.append(&mut ends);
@@ -68,7 +77,7 @@ fn plain(finish: &Finish) -> Finish {
     if let Reason::Error(failure) | Reason::Aborted(failure) = &mut reason
         && failure.status.is_none()
     {
-        *failure = Failure { message: Default::default(), ..failure.clone() };
+        *failure = Failure { message: JsString::default(), ..failure.clone() };
     }
     Finish { reason, replay_state: None }
 }

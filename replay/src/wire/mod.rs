@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`chunk`], [`failure`] | what an answer is made of, in no dialect |
 //! | [`pack`] | chunks out of a recorded stream, and back |
+//! | [`assemble`] | content, usage and replay state of a message out of chunks |
 //! | [`sse`] | the framing of event streams |
 //! | [`answer`] | an answer becomes chunks, as it comes: status, headers, bytes cut anywhere |
 //! | [`served`] | one response with all that a client can tell apart, as a value |
@@ -15,6 +16,7 @@
 //! Nothing here opens a connection: bytes come in and go out.
 
 pub mod answer;
+pub mod assemble;
 mod chat;
 pub mod chunk;
 pub mod failure;
@@ -28,6 +30,7 @@ pub mod sse;
 mod wording;
 
 pub use answer::{AnswerReader, BodyEnd, Dialect, Route};
+pub use assemble::Assembler;
 pub use chunk::{Block, BlockKind, Chunk, Count, Finish, OddChunk, Reason, ReplayBlock, ReplayState, Usage};
 pub use failure::Failure;
 pub use head::Head;

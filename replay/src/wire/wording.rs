@@ -44,29 +44,24 @@ fn set(patterns: &[&str]) -> RegexSet {
     let joiner = format!("{}_-]", SPACE.trim_end_matches(']'));
     let spelled = patterns.iter().map(|pattern| {
         let mut spelled = String::new();
+        let mut is_in_class = false;
         for c in pattern.chars() {
-            match c {
-                ' ' => spelled.push_str(&format!("{SPACE}+")),
-                '~' => spelled.push_str(&format!("{joiner}+")),
-                '=' => spelled.push_str(&joiner),
-                '<' | '>' => spelled.push_str(r"(?-u:\b)"),
-                '.' => spelled.push_str(r"[^\n\r\x{2028}\x{2029}]"),
+            is_in_class = (is_in_class || c == '[') && c != ']';
+            spelled += &match c {
+                ' ' => format!("{SPACE}+"),
+                '~' => format!("{joiner}+"),
+                '=' => joiner.clone(),
+                '<' | '>' => r"(?-u:\b)".to_owned(),
+                '.' => r"[^\n\r\x{2028}\x{2029}]".to_owned(),
+                'z' if is_in_class => "zA-Z".to_owned(),
                 // No letter beyond ASCII is an `s` or a `k` there.
-                c if c.is_ascii_lowercase() && !in_class(&spelled) => {
-                    spelled.push_str(&format!("[{c}{}]", c.to_ascii_uppercase()));
-                }
-                'z' => spelled.push_str("zA-Z"),
-                c => spelled.push(c),
-            }
+                'a'..='z' if !is_in_class => format!("[{c}{}]", c.to_ascii_uppercase()),
+                c => c.to_string(),
+            };
         }
         spelled
     });
     RegexSet::new(spelled).expect("the patterns above are sound")
-}
-
-/// A class of characters is open at the end of this pattern.
-fn in_class(pattern: &str) -> bool {
-    pattern.rfind('[') > pattern.rfind(']')
 }
 
 /// The text with two characters for each that has two code units, since distances are counted in these.

@@ -171,6 +171,5 @@ fn every_served_response_gives_the_stream_in_the_log() {
             equal += 1;
         }
     }
-    eprintln!("{equal} equal, {prefix} prefixes");
     assert_eq!((equal, prefix), (271, 7));
 }

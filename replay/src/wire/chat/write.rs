@@ -6,9 +6,7 @@ use dshlog_codec::json::{Doc, JsString, print_number, print_string};
 
 use super::super::chunk::{Chunk, Count, Reason, Usage};
 use super::super::failure::Failure;
-use super::super::script::{
-    Frames, Recorded, Why, bodiless, headless, is_aborted, no_answer, refusal,
-};
+use super::super::script::{Frames, Recorded, Why, bodiless, headless, is_aborted, no_answer, refusal};
 use super::super::served::{End, Served};
 use super::failure::class;
 use super::read::SHOWN;
@@ -38,6 +36,11 @@ pub(in crate::wire) fn respond(recorded: Recorded<'_>) -> Result<Served, Why> {
     let mut writer = Writer { recorded, frames: Frames::default(), calls: HashMap::new() };
     writer.chunks();
     let end = match recorded.finish().map(|finish| &finish.reason) {
+        None if recorded.chunks.iter().any(|(_, chunk)| is_of_end(chunk)) => {
+            // What all comes with the mark of the end, came in part.
+            writer.settle(&JsString::from("stop"))?;
+            End::Stall
+        }
         None => End::Stall,
         Some(Reason::Error(failure) | Reason::Aborted(failure)) => writer.terminate(failure)?,
         Some(reason) => {
@@ -51,6 +54,11 @@ pub(in crate::wire) fn respond(recorded: Recorded<'_>) -> Result<Served, Why> {
         }
     };
     Ok(writer.frames.served(end))
+}
+
+/// The client makes it at the mark of the end only.
+fn is_of_end(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::BlockEnd { .. } | Chunk::Usage(_) | Chunk::Finish(_))
 }
 
 /// The base address in a message about a transfer.
@@ -72,6 +80,7 @@ fn broken(message: &str) -> Option<&str> {
 }
 
 /// This number of milliseconds in whole seconds, which is all that the client reads.
+#[expect(clippy::float_cmp, reason = "it is asked whether nothing is lost")]
 fn whole_seconds(delay: f64) -> Option<String> {
     let seconds = delay / 1e3;
     (seconds.fract() == 0.0 && seconds * 1e3 == delay).then(|| seconds.to_string())

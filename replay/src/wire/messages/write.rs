@@ -1,5 +1,6 @@
 //! A recorded stream becomes an event stream of Messages (`docs/spec/messages-wire.md`, 10 and 11).
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use dshlog_codec::json::{Doc, JsString, SAFE_INTEGER, print_number, print_string};
@@ -15,7 +16,11 @@ use super::read::COUNTS;
 
 /// The response that comes nearest.
 pub(in crate::wire) fn respond(recorded: Recorded<'_>, fidelity: Fidelity) -> Result<Served, Why> {
-    let failure = recorded.failure();
+    let own = recorded.failure().map(|failure| match fidelity {
+        Fidelity::Exact => Cow::Borrowed(failure),
+        Fidelity::Lenient => in_own_words(failure),
+    });
+    let failure = own.as_deref();
     if let Some(failure) = failure {
         if recorded.finish().is_some_and(is_aborted) {
             return Err(no_answer(failure));
@@ -44,13 +49,33 @@ pub(in crate::wire) fn respond(recorded: Recorded<'_>, fidelity: Fidelity) -> Re
     writer.chunks()?;
     let end = match recorded.finish().map(|finish| &finish.reason) {
         None => End::Stall,
-        Some(Reason::Error(failure) | Reason::Aborted(failure)) => writer.terminate(failure)?,
         Some(reason) => {
+            if let Some(failure) = failure {
+                let end = writer.terminate(failure)?;
+                return Ok(writer.frames.served(end));
+            }
             writer.settle(reason, usage)?;
             End::Complete
         }
     };
     Ok(writer.frames.served(end))
+}
+
+/// A failure of the other adapter in the words of this one.
+fn in_own_words(failure: &Failure) -> Cow<'_, Failure> {
+    let message = failure.message.to_lossy();
+    let words = match &*failure.code.to_lossy() {
+        _ if failure.status.is_some() || own_words(failure).is_some() => return Cow::Borrowed(failure),
+        "STREAM_CLOSED" => "stream ended before message_stop",
+        "TRANSPORT" => "transport failed",
+        "TIMEOUT" => "stream idle timeout",
+        "EMPTY_RESPONSE" if message.ends_with("no response body") => "returned no response body",
+        "EMPTY_RESPONSE" => "returned no content",
+        "MALFORMED_RESPONSE" => "SSE contains invalid JSON",
+        _ => return Cow::Borrowed(failure),
+    };
+    let message = JsString::from(&*format!("DeepSeek Messages {words}"));
+    Cow::Owned(Failure { message, ..failure.clone() })
 }
 
 /// Answers that bring about a failure without an event stream.
@@ -83,6 +108,7 @@ fn worded(status: Option<u16>, wording: Option<(&str, &str)>, message: &str) -> 
 }
 
 /// A text of seconds, without exponent, that the client reads as this number of milliseconds.
+#[expect(clippy::float_cmp, reason = "it is asked whether nothing is lost")]
 fn decimal_seconds(delay: f64) -> Option<String> {
     let near = delay / 1e3;
     let candidates = [near, near.next_up(), near.next_down()];
@@ -91,6 +117,7 @@ fn decimal_seconds(delay: f64) -> Option<String> {
 }
 
 /// Refuse counts that the client would not make.
+#[expect(clippy::float_cmp, reason = "the client adds in the same order")]
 fn check_counts(usage: &Usage) -> Result<(), Why> {
     let number = |count| usage.get(count).unwrap_or(0.0);
     if let Some(value) = usage.get(Count::Reasoning) {
@@ -112,7 +139,8 @@ impl<'a> Writer<'a> {
     fn begin(&mut self, usage: &Usage) -> Result<(), Why> {
         // The client puts counts in the order in which they come, and of one event in its own.
         let place = |count| usage.iter().position(|(known, _)| known == count);
-        let write_first = place(Count::CacheWrite) < place(Count::CacheRead) && place(Count::CacheWrite).is_some();
+        let write_first =
+            place(Count::CacheWrite) < place(Count::CacheRead) && place(Count::CacheWrite).is_some();
         let mut data = b"{\"type\":\"message_start\",\"message\":{\"usage\":".to_vec();
         print_counts(&mut data, usage, |count| match count {
             Count::Input | Count::CacheWrite => true,
@@ -139,7 +167,9 @@ impl<'a> Writer<'a> {
                     self.start(number, *index, *kind)?;
                 }
                 Chunk::TextDelta { index, text } => self.delta(*index, "text_delta", "text", text),
-                Chunk::ReasoningDelta { index, text } => self.delta(*index, "thinking_delta", "thinking", text),
+                Chunk::ReasoningDelta { index, text } => {
+                    self.delta(*index, "thinking_delta", "thinking", text);
+                }
                 Chunk::ToolCallDelta { index, arguments, .. } => {
                     self.delta(*index, "input_json_delta", "partial_json", arguments);
                 }
@@ -171,7 +201,8 @@ impl<'a> Writer<'a> {
     }
 
     fn start_with(&mut self, index: u64, block: &[u8]) {
-        let mut data = format!("{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":").into_bytes();
+        let mut data =
+            format!("{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":").into_bytes();
         data.extend_from_slice(block);
         data.push(b'}');
         self.frames.write(Some("content_block_start"), &data);
@@ -189,16 +220,19 @@ impl<'a> Writer<'a> {
                     called = called.or(name.as_ref());
                     is_bare &= arguments.is_empty();
                 }
-                Chunk::BlockEnd { index: of, block: Block::ToolCall { name, arguments, .. } } if *of == index => {
+                Chunk::BlockEnd { index: of, block: Block::ToolCall { id, name, arguments } }
+                    if *of == index =>
+                {
+                    first = first.or(Some((at, id, false)));
                     called = called.or(Some(name));
                     whole = Some(arguments);
                 }
                 _ => {}
             }
         }
-        let (at, id, is_empty) = first.ok_or_else(|| own("a call without any delta"))?;
+        let (at, id, is_consumed) = first.ok_or_else(|| own("a call without an id"))?;
         let name = called.ok_or_else(|| own("a call without a name"))?;
-        if is_empty {
+        if is_consumed {
             self.consumed.insert(at);
         }
         let mut block = b"{\"type\":\"tool_use\",\"id\":".to_vec();
@@ -339,8 +373,8 @@ impl<'a> Writer<'a> {
         let delta = rest_of(failure, "DeepSeek Messages stream: unsupported delta ");
         let told = delta.and_then(|delta| self.delta_and_block(&delta));
         let (kind, index) = told.ok_or_else(|| no_answer(failure))?;
-        let mut data =
-            format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"type\":").into_bytes();
+        let mut data = format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"type\":")
+            .into_bytes();
         print_string(&mut data, &kind);
         data.extend_from_slice(b"}}");
         self.frames.write(Some("content_block_delta"), &data);
@@ -355,12 +389,13 @@ impl<'a> Writer<'a> {
             Some((kind, std::str::from_utf8(delta).ok()?))
         })?;
         let chunks = || self.recorded.chunks.iter().map(|(_, chunk)| chunk);
-        let ended = |index| chunks().any(|chunk| matches!(chunk, Chunk::BlockEnd { index: of, .. } if *of == index));
-        let open = chunks().filter_map(|chunk| match chunk {
+        let ended =
+            |index| chunks().any(|chunk| matches!(chunk, Chunk::BlockEnd { index: of, .. } if *of == index));
+        let mut open = chunks().filter_map(|chunk| match chunk {
             Chunk::BlockStart { index, kind: of } if *of == kind && !ended(*index) => Some(*index),
             _ => None,
         });
-        Some((JsString::from(delta), open.last()?))
+        Some((JsString::from(delta), open.next_back()?))
     }
 }
 
