@@ -23,6 +23,7 @@ mod attempt;
 mod commit;
 mod era;
 mod error;
+pub mod http;
 pub mod live;
 mod log;
 pub mod model;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod changed;
+mod http;
 mod live;
 mod records;
 mod requests;

@@ -8,12 +8,14 @@ use dshlog_replay::compare::{Rules, compare};
 use crate::records::{self, Log};
 
 /// How a log differs from what the loop makes of it.
-fn difference(log: &Log) -> (bool, Option<String>) {
+fn difference(log: &Log, time: &mut std::time::Duration) -> (bool, Option<String>) {
     let record = log.record();
+    let begun = std::time::Instant::now();
     let made: Rerun = match rerun(&record, Options::default()) {
         Ok(made) => made,
         Err(error) => return (false, Some(format!("{error:?}"))),
     };
+    *time += begun.elapsed();
     let Ok(comparison) = compare(&record, &made.log, Rules::default());
     if let Some(fault) = fault(&made) {
         return (false, Some(fault));
@@ -46,14 +48,15 @@ fn fault(made: &Rerun) -> Option<String> {
 fn every_log_is_what_the_loop_makes_of_it() {
     for (name, logs) in records::all() {
         let (mut exact, mut wrong) = (0, Vec::new());
+        let mut time = std::time::Duration::default();
         for log in &logs {
-            let (is_exact, difference) = difference(log);
+            let (is_exact, difference) = difference(log, &mut time);
             exact += usize::from(is_exact);
             wrong.extend(difference.map(|what| format!("{}: {what}", log.name)));
         }
         let turns: usize = logs.iter().map(|log| log.count("turn/start")).sum();
         let events: usize = logs.iter().map(|log| log.rows.len()).sum();
-        eprintln!("{name}: {} logs, {turns} turns, {events} events, {exact} logs byte for byte", logs.len());
+        eprintln!("{name}: {} logs, {turns} turns, {events} events, {exact} logs byte for byte; {time:?}", logs.len());
         assert!(wrong.is_empty(), "{} of {} wrong\n{}", wrong.len(), logs.len(), wrong.join("\n"));
         // The times of two closers of a torn log are not what they are computed from.
         assert!(exact + 1 >= logs.len(), "{name}: {exact} of {}", logs.len());

@@ -31,6 +31,7 @@ use crate::new_event::NewEvent;
 use crate::request::Request;
 use crate::request::header::printed;
 use crate::request::route::RouteChange;
+use crate::stream;
 use record::is_recovery;
 
 /// What a run again came to.
@@ -324,14 +325,15 @@ impl World for Replayed<'_> {
     fn open(&mut self, log: &Log) -> Result<(), Stop> {
         self.sent_at = log.generation();
         match self.next() {
-            Next::Made(at, EventType::AssistantMessage | EventType::AssistantAttempt, _) => {
+            Next::Made(at, EventType::AssistantMessage | EventType::AssistantAttempt, event) => {
                 self.settlement = Some(at);
                 let request = || log.requests().next();
                 if let Some(hear) = &mut self.options.on_request {
                     // Others may write before it is settled.
                     hear(Seq(at as u64), request());
                 }
-                if let Some(model) = &mut self.options.model {
+                let is_sent = stream::unsent(&event).is_none();
+                if let Some(model) = self.options.model.as_mut().filter(|_| is_sent) {
                     model.open(request()).map_err(|error| Stop::Failed(unknown_error(&error.message)))?;
                 }
                 Ok(())
@@ -343,7 +345,9 @@ impl World for Replayed<'_> {
 
     fn read(&mut self, recorder: &mut Recorder) -> Result<Reading, Stop> {
         let Some(settled) = self.settled() else { return Err(self.lacks()) };
-        if let Some(model) = &mut self.options.model {
+        // What failed before it was sent is in no answer.
+        let is_sent = stream::unsent(&settled).is_none();
+        if let Some(model) = self.options.model.as_mut().filter(|_| is_sent) {
             // Whoever left an answer left it here.
             if ahead::was_left(&settled) && recorder.chunks() >= ahead::chunks(&settled) {
                 model.leave();

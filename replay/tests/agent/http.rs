@@ -1,0 +1,153 @@
+//! Records run again over HTTP: a small server gives what makes the recorded streams.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use dshlog_codec::Millis;
+use dshlog_codec::json::{Doc, Js};
+use dshlog_replay::agent::http::{Endpoint, HttpModel};
+use dshlog_replay::agent::rerun::{Options, rerun};
+use dshlog_replay::compare::{Rules, compare};
+use dshlog_replay::wire::{Dialect, End, Fidelity, Framing, Recorded, Served, expand, respond};
+
+use crate::records::{self, Log};
+
+/// Responses to the requests of a log that were sent, in order; nothing when one of them is no response.
+fn responses(log: &Log) -> Option<Vec<Served>> {
+    let mut served = Vec::new();
+    for row in &log.rows {
+        let doc = Doc::parse(row.as_str()).unwrap();
+        let is = |kind| doc.root().get("type").is_some_and(|name| name.is(kind));
+        let seq = doc.root().get("seq").and_then(Js::as_count).unwrap();
+        if !(is("assistant/message") || is("assistant/attempt")) || (log.header.is_seeded && seq <= log.cut) {
+            continue;
+        }
+        let chunks = expand(doc.root().path(&["data", "stream"]).unwrap()).unwrap();
+        let recorded = Recorded { seq: dshlog_codec::Seq(seq), chunks: &chunks, is_accepted: false };
+        served.extend(respond(recorded, Dialect::Messages, Fidelity::Exact).ok()?);
+    }
+    Some(served)
+}
+
+/// Serves responses in order, one a request. Gives its port, and the number of requests when it is told to stop.
+fn serve(responses: Vec<Served>) -> (u16, mpsc::Receiver<usize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (told, count) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut responses = responses.into_iter();
+        let mut served = 0;
+        while let Ok((stream, _)) = listener.accept() {
+            while let Some(response) = request(&stream).then(|| responses.next()).flatten() {
+                served += 1;
+                let _ = told.send(served);
+                if !give(&stream, &response) {
+                    break;
+                }
+            }
+        }
+    });
+    (port, count)
+}
+
+/// Read a request to its end. False when none comes.
+fn request(stream: &TcpStream) -> bool {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        match reader.read_line(&mut line) {
+            Ok(0) | Err(_) => return false,
+            Ok(_) if line == "\r\n" => break,
+            Ok(_) => {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+            }
+        }
+    }
+    reader.take(length).read_to_end(&mut Vec::new()).is_ok()
+}
+
+/// Give a response. False when the connection is done with.
+fn give(mut stream: &TcpStream, served: &Served) -> bool {
+    let Some(status) = served.status else {
+        if served.end == End::Stall {
+            wait_for_the_client(stream);
+        }
+        return false;
+    };
+    let mut head = format!("HTTP/1.1 {status} Status\r\n");
+    let known: Vec<_> = served.headers.iter().filter(|(name, _)| !name.contains("length") && !name.contains("transfer") && !name.contains("connection")).collect();
+    for (name, value) in known {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let length: usize = served.writes.iter().map(|write| write.bytes.len()).sum();
+    let is_chunked = served.framing == Some(Framing::Chunked);
+    match served.framing {
+        Some(Framing::Chunked) => head.push_str("transfer-encoding: chunked\r\n"),
+        Some(Framing::Close) => head.push_str("connection: close\r\n"),
+        Some(Framing::Length | Framing::None) | None => head.push_str(&format!("content-length: {length}\r\n")),
+    }
+    head.push_str("\r\n");
+    let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();
+    let mut fine = write(head.as_bytes());
+    for part in &served.writes {
+        if is_chunked {
+            fine &= write(format!("{:x}\r\n", part.bytes.len()).as_bytes());
+        }
+        fine &= write(&part.bytes);
+        if is_chunked {
+            fine &= write(b"\r\n");
+        }
+    }
+    match served.end {
+        End::Complete => {
+            fine && (!is_chunked || write(b"0\r\n\r\n")) && served.framing != Some(Framing::Close)
+        }
+        End::Stall => {
+            wait_for_the_client(stream);
+            false
+        }
+        _ => false,
+    }
+}
+
+fn wait_for_the_client(mut stream: &TcpStream) {
+    let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
+    let _ = stream.read(&mut [0]);
+}
+
+/// Each log of V4 whose streams are those of the Messages dialect, run again against a server.
+#[test]
+fn records_run_again_over_http() {
+    let (mut equal, mut asked, mut wrong) = (0, 0, Vec::new());
+    let mut logs = records::own_v4();
+    logs.retain(|log| log.name.starts_with("v4-") || log.name.starts_with("wire/v4-"));
+    for log in logs {
+        // What is no answer, or needs images, is for others to test.
+        let needs_images = log.rows.iter().any(|row| row.contains(r#""type":"image""#));
+        let Some(responses) = responses(&log).filter(|_| !needs_images) else { continue };
+        let expected = responses.len();
+        let (port, count) = serve(responses);
+        let mut endpoint = Endpoint::new(format!("http://127.0.0.1:{port}/anthropic"), Dialect::Messages);
+        endpoint.patience = Duration::from_millis(400);
+        let mut model = HttpModel::new(endpoint, Millis(0));
+        let record = log.record();
+        let made = rerun(&record, Options { model: Some(&mut model), ..Options::default() }).unwrap();
+        let Ok(comparison) = compare(&record, &made.log, Rules::default());
+        let served = count.try_iter().last().unwrap_or(0);
+        if comparison.is_equal() && made.parted.is_none() && served == expected {
+            equal += 1;
+            asked += served;
+        } else {
+            let Ok(first) = comparison.first_difference(&record, &made.log);
+            wrong.push(format!("{}: {served} of {expected} served, {first:?}", log.name));
+        }
+    }
+    eprintln!("{equal} logs equal over HTTP, {asked} requests");
+    assert!(wrong.is_empty(), "{} wrong, {equal} equal\n{}", wrong.len(), wrong.join("\n"));
+    assert!(equal > 30, "only {equal}");
+}
