@@ -90,14 +90,14 @@ impl<W: World> Agent<'_, W> {
             match self.world.read(&mut recorder) {
                 Ok(Reading::More) => {}
                 Ok(Reading::Done) => break Ok(()),
-                Err(stop) => break Err(stop),
+                Err(left) => break Err(left),
             }
         };
         self.world.others(&mut self.log)?;
         let interruption = match read.and_then(|()| self.world.check(Moment::Answered, &self.log)) {
             Ok(()) => None,
-            Err(stop @ Stop::Fault(_)) => return Err(stop),
-            Err(stop) => Some(stop),
+            Err(fault @ Stop::Fault(_)) => return Err(fault),
+            Err(left) => Some(left),
         };
         let stream = recorder.finish();
         let seq = self.log.next_seq();
@@ -137,7 +137,7 @@ impl<W: World> Agent<'_, W> {
             })?;
         }
         match (interruption, failure) {
-            (Some(stop), _) => Err(stop),
+            (Some(left), _) => Err(left),
             (None, Some(failure)) => Ok(Settled::Failed(failure)),
             (None, None) => Ok(Settled::Answer { seq, max_tokens }),
         }
@@ -176,7 +176,11 @@ fn settle(stream: &str, aborted: bool) -> Result<Settlement, Fault> {
     Ok(Settlement {
         content,
         usage: assembler.usage().map(|usage| printed(usage).into()),
-        replay_state: if failed && !aborted { None } else { assembler.replay_state()?.map(|state| printed_state(&state)) },
+        replay_state: if failed && !aborted {
+            None
+        } else {
+            assembler.replay_state()?.map(|state| printed_state(&state))
+        },
         max_tokens: finish.kind().is_some_and(|kind| kind == "max-tokens"),
         failure,
     })

@@ -17,8 +17,7 @@ use crate::request::header::printed;
 /// In front of the sections of a snapshot.
 const SNAPSHOT: &str = "Current runtime context. This snapshot supersedes earlier runtime-context snapshots.";
 /// When there are no sections any more.
-const NO_CONTEXT: &str =
-    "Current runtime context: none. Earlier runtime-context snapshots no longer apply.";
+const NO_CONTEXT: &str = "Current runtime context: none. Earlier runtime-context snapshots no longer apply.";
 
 /// Which request of a step this is.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +116,7 @@ impl<W: World> Agent<'_, W> {
                 ("source", source.into()),
                 ("id", id),
             ];
-            let message = ordered(members, if migrated { [3, 0, 2, 1] } else { [0, 1, 2, 3] });
+            let message = ordered(&members, if migrated { [3, 0, 2, 1] } else { [0, 1, 2, 3] });
             super::at(at.turn, at.step).with("message", message)
         })?;
         Ok(())
@@ -159,9 +158,10 @@ impl<W: World> Agent<'_, W> {
         let sections = sections.as_ref().map(Doc::root);
         let text = sections.map(snapshot_text);
         let early = self.world.era().decides_context_early();
-        let told = self.log.snapshot().filter(|told| {
-            if early { self.process.knew_context } else { self.log.is_on_surface(told.seq) }
-        });
+        let told = self
+            .log
+            .snapshot()
+            .filter(|told| if early { self.process.knew_context } else { self.log.is_on_surface(told.seq) });
         let is_told = match (told, &text) {
             (Some(told), text) => {
                 let known = told.sections.as_deref().map(Doc::parse).transpose()?;
@@ -227,9 +227,7 @@ impl<W: World> Agent<'_, W> {
         let before = old.map(|old| tool_names(old.header.root()));
         let header = Doc::parse(header)?;
         let seq = self.write(EventType::RequestHeader, Placement::Off, |_| {
-            let mut data = Fields::new()
-                .with("header", header.root())
-                .with("reason", Tree::string(reason));
+            let mut data = Fields::new().with("header", header.root()).with("reason", Tree::string(reason));
             if starts && may_start {
                 data.set("startsSeries", Tree::bool(true));
             }
@@ -276,9 +274,12 @@ impl<W: World> Agent<'_, W> {
 }
 
 /// An object with its members in this order.
-fn ordered<'a, const N: usize>(members: [(&str, Tree<'a>); N], order: [usize; N]) -> Fields<'a> {
+fn ordered<'a, const N: usize>(members: &[(&str, Tree<'a>); N], order: [usize; N]) -> Fields<'a> {
     let pick = |at: usize| members.get(at);
-    order.into_iter().filter_map(pick).fold(Fields::new(), |fields, (name, value)| fields.with(name, value.clone()))
+    order
+        .into_iter()
+        .filter_map(pick)
+        .fold(Fields::new(), |fields, (name, value)| fields.with(name, value.clone()))
 }
 
 fn snapshot_text(sections: Js<'_>) -> JsString {
@@ -303,9 +304,7 @@ fn tool_names(header: Js<'_>) -> Vec<JsString> {
 fn same_header(a: Js<'_>, b: Js<'_>) -> bool {
     const CONTROLS: [&str; 6] = ["provider", "model", "reasoningEffort", "temperature", "maxTokens", "stop"];
     const DEFAULTS: [&str; 2] = ["reasoningEffort", "maxTokens"];
-    let is_default = |header: Js<'_>, name| {
-        header.path(&["adapterDefaults", name]).is_some_and(Js::is_true)
-    };
+    let is_default = |header: Js<'_>, name| header.path(&["adapterDefaults", name]).is_some_and(Js::is_true);
     CONTROLS.iter().all(|name| same(a.path(&["config", name]), b.path(&["config", name])))
         && DEFAULTS.iter().all(|name| is_default(a, name) == is_default(b, name))
         && tools_text(a) == tools_text(b)

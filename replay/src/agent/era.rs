@@ -84,7 +84,10 @@ impl Era {
             data.set("message", ordered);
         }
         // Where the steps from V0 begin, sources stand in front.
-        if self.is_first() && row.get("sourceEventSeqs").is_some() && let Some(op) = row.remove("surfaceOp") {
+        if self.is_first()
+            && row.get("sourceEventSeqs").is_some()
+            && let Some(op) = row.remove("surfaceOp")
+        {
             row.set("surfaceOp", op);
         }
         NewEvent::of(row)

@@ -49,7 +49,7 @@ impl Endpoint {
             dialect,
             key: String::new(),
             session: String::new(),
-            patience: Duration::from_secs(300),
+            patience: Duration::from_mins(5),
             route: RouteChange::default(),
         }
     }
@@ -100,7 +100,11 @@ impl HttpModel<'_> {
     }
 
     /// The same, with the images that requests may name.
-    pub fn with_attachments(endpoint: Endpoint, start: Millis, attachments: &dyn Attachments) -> HttpModel<'_> {
+    pub fn with_attachments(
+        endpoint: Endpoint,
+        start: Millis,
+        attachments: &dyn Attachments,
+    ) -> HttpModel<'_> {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)

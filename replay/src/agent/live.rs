@@ -13,6 +13,7 @@ use dshlog_codec::json::{Doc, Fields, JsString, Tree};
 use dshlog_codec::{Header, Millis};
 use sha2::{Digest as _, Sha256};
 
+use super::Agent;
 use super::attempt::Recorder;
 use super::error::AgentError;
 use super::log::{Log, Placement, Stamp};
@@ -21,7 +22,6 @@ use super::retry::{Policy, Wait, number_text};
 use super::tools::{Call, Choice, Choices, Outcome, Tools};
 use super::turn::unknown_error;
 use super::world::{Admission, Admitted, Idle, Moment, Prepared, Reading, Stop, World};
-use super::Agent;
 use crate::inbox::{Target, Waiting};
 use crate::new_event::NewEvent;
 use crate::request::route::Route;
@@ -97,7 +97,17 @@ pub fn converse(
     tools: &dyn Tools,
 ) -> (Log, Result<(), AgentError>) {
     let prompts = prompts.iter().map(|prompt| JsString::from(*prompt)).collect();
-    let mut live = Live { clock: setup.start, setup, prompts, model, tools, drawn: 0, wait: 0.0, begun: VecDeque::new(), runs_alone: false };
+    let mut live = Live {
+        clock: setup.start,
+        setup,
+        prompts,
+        model,
+        tools,
+        drawn: 0,
+        wait: 0.0,
+        begun: VecDeque::new(),
+        runs_alone: false,
+    };
     Agent::new(header, &mut live).run()
 }
 
@@ -187,7 +197,11 @@ impl Live<'_> {
             .with("provider", Tree::string(&self.setup.provider))
             .with("model", Tree::string(&self.setup.model))
             .with("contextWindow", Tree::integer(CONTEXT_WINDOW));
-        if route.in_history { context.with("systemPromptUpdate", Tree::string("in-history")) } else { context }
+        if route.in_history {
+            context.with("systemPromptUpdate", Tree::string("in-history"))
+        } else {
+            context
+        }
     }
 
     /// A call of a tool that nobody knows, or with arguments that are none, runs alone.

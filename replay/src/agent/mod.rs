@@ -27,11 +27,11 @@ pub mod http;
 pub mod live;
 mod log;
 pub mod model;
+pub mod rerun;
 mod retry;
 mod step;
 pub mod tools;
 mod turn;
-pub mod rerun;
 mod world;
 mod write;
 

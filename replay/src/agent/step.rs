@@ -95,7 +95,8 @@ impl<W: World> Agent<'_, W> {
         let Some(wait) = policy.wait(retries.done(), failure.root()) else { return Ok(false) };
         self.world.others(&mut self.log)?;
         let delay = self.world.delay(&wait, &self.log);
-        let provider = self.log.declared().and_then(|declared| declared.header.root().path(&["config", "provider"]));
+        let provider =
+            self.log.declared().and_then(|declared| declared.header.root().path(&["config", "provider"]));
         let provider = provider.map_or_else(String::new, crate::request::header::printed);
         let known = retries.id().cloned();
         let mut drawn = None;

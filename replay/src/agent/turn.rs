@@ -52,7 +52,8 @@ impl<W: World> Agent<'_, W> {
         loop {
             self.boundary()?;
             let claimed = self.claim(step == 0)?;
-            self.process.knew_context = self.log.snapshot().is_some_and(|told| self.log.is_on_surface(told.seq));
+            self.process.knew_context =
+                self.log.snapshot().is_some_and(|told| self.log.is_on_surface(told.seq));
             self.world.others(&mut self.log)?;
             self.world.check(Moment::Boundary, &self.log)?;
             let admitted = match self.world.admit(claimed, step + 1, &mut self.log)? {
@@ -149,5 +150,6 @@ pub fn unknown_error(message: &str) -> Box<str> {
     let error = Fields::new().with("message", Tree::string(message)).with("code", Tree::string("UNKNOWN"));
     let mut out = Vec::new();
     Tree::from(error).print(&mut out);
-    Doc::parse(String::from_utf8_lossy(&out).into_owned()).map_or_else(|_| "{}".into(), |doc| doc.text().into())
+    Doc::parse(String::from_utf8_lossy(&out).into_owned())
+        .map_or_else(|_| "{}".into(), |doc| doc.text().into())
 }

@@ -85,7 +85,8 @@ fn found_at(first: Option<FirstDifference>, at: usize, pointer: &str) -> Result<
     prop_assert_eq!(seq(first.b), Some(Seq(at as u64)));
     let told = first.change.map(|change| change.pointer().to_owned()).unwrap_or_default();
     // What a stream amounts to stands in front of it, and differs as well.
-    let is_sum = pointer.starts_with("/data/stream") && (told.starts_with("/data/message") || told.starts_with("/data/usage"));
+    let is_sum = pointer.starts_with("/data/stream")
+        && (told.starts_with("/data/message") || told.starts_with("/data/usage"));
     prop_assert!(is_sum || pointer.starts_with(&told), "{} for {}", told, pointer);
     Ok(())
 }
@@ -176,7 +177,10 @@ fn claimed(log: &Log) -> Vec<String> {
     rows.flat_map(|row| {
         let doc = Doc::parse(row.as_str()).unwrap();
         let inserted = doc.root().path(&["data", "inserted"]).unwrap();
-        inserted.elements().map(|message| message.get("id").unwrap().as_str().unwrap().to_string()).collect::<Vec<_>>()
+        inserted
+            .elements()
+            .map(|message| message.get("id").unwrap().as_str().unwrap().to_string())
+            .collect::<Vec<_>>()
     })
     .collect()
 }
@@ -188,9 +192,15 @@ fn results_that_the_loop_makes_are_made_anew() {
     for log in records::all().iter().flat_map(|(_, logs)| logs) {
         let meant = |at: usize, row: Js<'_>| {
             let code = row.path(&["data", "error", "code"]);
-            is_own(log, at) && is_result(row) && code.is_some_and(|code| code.is("UNKNOWN_TOOL") || code.is("ABORTED"))
+            is_own(log, at)
+                && is_result(row)
+                && code.is_some_and(|code| code.is("UNKNOWN_TOOL") || code.is("ABORTED"))
         };
-        let Some((served, ..)) = changed(log, (0, 0), &["tool/result"], &["data", "message", "content"], meant) else { continue };
+        let Some((served, ..)) =
+            changed(log, (0, 0), &["tool/result"], &["data", "message", "content"], meant)
+        else {
+            continue;
+        };
         let (comparison, first) = compared(log, &again(&served));
         assert!(comparison.is_equal(), "{} {first:?}", log.name);
         seen += 1;

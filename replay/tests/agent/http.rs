@@ -80,7 +80,13 @@ fn give(mut stream: &TcpStream, served: &Served) -> bool {
         return false;
     };
     let mut head = format!("HTTP/1.1 {status} Status\r\n");
-    let known: Vec<_> = served.headers.iter().filter(|(name, _)| !name.contains("length") && !name.contains("transfer") && !name.contains("connection")).collect();
+    let known: Vec<_> = served
+        .headers
+        .iter()
+        .filter(|(name, _)| {
+            !name.contains("length") && !name.contains("transfer") && !name.contains("connection")
+        })
+        .collect();
     for (name, value) in known {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
@@ -89,7 +95,9 @@ fn give(mut stream: &TcpStream, served: &Served) -> bool {
     match served.framing {
         Some(Framing::Chunked) => head.push_str("transfer-encoding: chunked\r\n"),
         Some(Framing::Close) => head.push_str("connection: close\r\n"),
-        Some(Framing::Length | Framing::None) | None => head.push_str(&format!("content-length: {length}\r\n")),
+        Some(Framing::Length | Framing::None) | None => {
+            head.push_str(&format!("content-length: {length}\r\n"))
+        }
     }
     head.push_str("\r\n");
     let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();

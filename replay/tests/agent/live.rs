@@ -4,14 +4,16 @@ use dshlog_codec::check::Checker;
 use dshlog_codec::header::CwdRule;
 use dshlog_codec::json::Js;
 use dshlog_codec::{Encoding, Generation, Header, Limits, LogFile};
+use dshlog_replay::Request;
 use dshlog_replay::agent::live::{Cancel, Setup, converse};
 use dshlog_replay::agent::model::{
     Model, ModelError, Scripted, calls_answer, cut_answer, failed_answer, text_answer,
 };
 use dshlog_replay::agent::rerun::{Options, Record, rerun};
-use dshlog_replay::agent::tools::{Call, Declaration, NoTools, Notes, Outcome, Program, Programs, RecordedTools, Tools};
+use dshlog_replay::agent::tools::{
+    Call, Declaration, NoTools, Notes, Outcome, Program, Programs, RecordedTools, Tools,
+};
 use dshlog_replay::agent::{Log, Reading, Recorder};
-use dshlog_replay::Request;
 
 const HEADER: &str = r#"{"type":"session","version":4,"id":"session-1","createdAt":0,"cwd":"/tmp/lab","isSeeded":false,"delegationDepth":0}"#;
 
@@ -89,7 +91,8 @@ fn turns_of_text() {
 
 #[test]
 fn calls_are_answered_in_the_order_of_the_model() {
-    let calls = [("search_notes", r#"{"query":"milk"}"#), ("read_note", r#"{"id":"plan"}"#), ("write_note", "{}")];
+    let calls =
+        [("search_notes", r#"{"query":"milk"}"#), ("read_note", r#"{"id":"plan"}"#), ("write_note", "{}")];
     let mut model = Scripted::new([calls_answer(1, &calls), text_answer("Done.")]);
     let log = run(Setup::default(), &["Look"], &mut model, &notes());
     // Two run side by side, the one that nobody knows by itself.
@@ -106,7 +109,10 @@ fn calls_are_answered_in_the_order_of_the_model() {
         .filter(|message| message.contains(r#""role":"tool""#))
         .map(str::to_owned)
         .collect();
-    assert!(texts[0].contains(r#"{\"matches\":[{\"id\":\"list\",\"preview\":\"Milk and bread.\"}]}"#), "{texts:?}");
+    assert!(
+        texts[0].contains(r#"{\"matches\":[{\"id\":\"list\",\"preview\":\"Milk and bread.\"}]}"#),
+        "{texts:?}"
+    );
     assert!(texts[1].contains("[plan] Write the tests first."), "{texts:?}");
     assert!(texts[2].contains(r#"Error: unknown tool \"write_note\""#), "{texts:?}");
 }
@@ -127,7 +133,8 @@ fn failures_are_retried_by_the_policy() {
     assert_eq!(model.asked(), 6);
     assert!(told(&log).ends_with("llm/retry-started, assistant/attempt, step/end, turn/end error"));
     let ids = log.rows().iter().map(|row| row.event()).filter(|event| event.is("llm/retry"));
-    let ids: std::collections::HashSet<_> = ids.map(|event| event.member("retryId").unwrap().raw().to_owned()).collect();
+    let ids: std::collections::HashSet<_> =
+        ids.map(|event| event.member("retryId").unwrap().raw().to_owned()).collect();
     assert_eq!(ids.len(), 1);
     // Codes that nobody retries.
     let mut model = Scripted::new([failed_answer("no key", "AUTH")]);
@@ -172,7 +179,8 @@ impl Model for Stopped {
 
 #[test]
 fn a_turn_is_cancelled_where_it_stands() {
-    for (said, kept) in [(text_answer("Half a sen"), "assistant/message"), (Vec::new(), "assistant/attempt")] {
+    for (said, kept) in [(text_answer("Half a sen"), "assistant/message"), (Vec::new(), "assistant/attempt")]
+    {
         let cancel = Cancel::default();
         let said = said.into_iter().take(2).collect();
         let mut model = Stopped { cancel: cancel.clone(), said };
@@ -199,7 +207,12 @@ impl Tools for StoppingTool {
 fn cancelled_calls_all_get_a_result() {
     let cancel = Cancel::default();
     let mut model = Scripted::new([calls_answer(1, &[("wait", "{}"), ("wait", "{}")])]);
-    let log = run(Setup { cancel: cancel.clone(), ..Setup::default() }, &["Wait"], &mut model, &StoppingTool(cancel));
+    let log = run(
+        Setup { cancel: cancel.clone(), ..Setup::default() },
+        &["Wait"],
+        &mut model,
+        &StoppingTool(cancel),
+    );
     check(
         &log,
         "request/context",

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use dshlog_codec::json::{Doc, Js};
 use dshlog_codec::Seq;
+use dshlog_codec::json::{Doc, Js};
+use dshlog_replay::Request;
 use dshlog_replay::agent::rerun::{Options, rerun};
 use dshlog_replay::request::chat::ChatPrinter;
 use dshlog_replay::request::image::NoAttachments;
 use dshlog_replay::request::messages::MessagesPrinter;
-use dshlog_replay::Request;
 use dshlog_tests::model::{Corpora, sha256_hex, skip};
 
 use crate::records::{self, Log};
@@ -39,8 +39,17 @@ fn sent(case: &Path, log: &Path) -> HashMap<u64, Sent> {
 }
 
 /// Cases whose requests hold what no log does: images, files, and models that a profile changed.
-const BEYOND: [&str; 9] =
-    ["image", "image-offload", "read-image", "text-model", "tools-changed", "prompt-changed", "present", "web", "files"];
+const BEYOND: [&str; 9] = [
+    "image",
+    "image-offload",
+    "read-image",
+    "text-model",
+    "tools-changed",
+    "prompt-changed",
+    "present",
+    "web",
+    "files",
+];
 
 #[test]
 fn requests_are_those_that_were_sent() {

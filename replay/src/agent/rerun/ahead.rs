@@ -2,7 +2,7 @@
 
 use dshlog_codec::Event;
 use dshlog_codec::check::EventType;
-use dshlog_codec::json::{Doc, Js, JsString, JsonError};
+use dshlog_codec::json::{Doc, Js, JsStr, JsString, JsonError};
 
 use dshlog_codec::pack::expand;
 
@@ -30,7 +30,8 @@ impl<'r> Replayed<'r> {
     /// The run that begins here.
     pub(super) fn run(&self, mut at: usize) -> Run<'r> {
         let mut run = Run::default();
-        while let Next::Made(found, kind, event) = self.next_from(at) {
+        while let Next::Made(found, kind) = self.next_from(at) {
+            let Some(event) = self.record.event(found) else { break };
             match kind {
                 EventType::SystemMessage => run.prompts.push(event),
                 EventType::UserMessage => run.messages.push(event),
@@ -48,7 +49,7 @@ impl<'r> Replayed<'r> {
 impl Run<'_> {
     /// What became of the claimed messages: they stand where the record has them, in the order in which they were claimed, and
     /// what others added stands between. What the record lacks comes last, since nobody says that it was left out.
-    pub(super) fn admitted(&self, claimed: Vec<Waiting>, era: Era) -> Admitted {
+    pub(super) fn admitted(&self, claimed: &[Waiting], era: Era) -> Admitted {
         let told = self.messages.iter().filter(|event| era.tells_at_once() || !tells_context(event));
         let told: Vec<Waiting> = told.filter_map(|event| Waiting::of(event.data?)).collect();
         let mut left: Vec<Option<&str>> = claimed.iter().map(Waiting::id).collect();
@@ -91,7 +92,7 @@ impl Run<'_> {
             let declared = log.declared().map(|declared| declared.header.root());
             let config = header.as_ref().map(Doc::root).or(declared).and_then(|header| header.get("config"));
             let model = config.and_then(|config| config.get("model")?.as_str());
-            let model = model.map(|model| model.to_owned()).unwrap_or_default();
+            let model = model.map(JsStr::to_owned).unwrap_or_default();
             Route::of_model(&model).changed(route).tool_update.is_some()
         };
         Ok(Prepared {
@@ -110,13 +111,14 @@ impl Run<'_> {
             let content = event.member("message").and_then(|message| message.get("content"));
             content.map_or_else(|| "[]".into(), |content| printed(content).into())
         };
-        let told = self.prompts.iter().map(content).filter(|content| &**content != "[]").last();
+        let told = self.prompts.iter().rev().map(content).find(|content| &**content != "[]");
         if let Some(told) = told {
             return told;
         }
         let nodes = log.systems();
         let head = nodes.first();
-        let replaces = |event: &&Event<'_>| event.surface_op().and_then(|op| op.get("startSeq")).and_then(Js::as_count);
+        let replaces =
+            |event: &&Event<'_>| event.surface_op().and_then(|op| op.get("startSeq")).and_then(Js::as_count);
         let takes_head = head.is_none()
             || self.prompts.iter().any(|event| replaces(&event) == head.map(|head| head.seq.0));
         if !self.prompts.is_empty() && takes_head {
@@ -139,7 +141,7 @@ fn tells_context(event: &Event<'_>) -> bool {
 pub(super) fn drawn_id(event: &Event<'_>) -> JsString {
     let of_message = event.member("message").and_then(|message| message.get("id"));
     let id = of_message.or_else(|| event.member("retryId")).or_else(|| event.member("id"));
-    id.and_then(Js::as_str).map(|id| id.to_owned()).unwrap_or_default()
+    id.and_then(Js::as_str).map(JsStr::to_owned).unwrap_or_default()
 }
 
 /// An answer that was not heard to its end: the stream does not say that it failed, and yet there is no whole answer.
@@ -159,7 +161,10 @@ pub(super) fn chunks(settled: &Event<'_>) -> u64 {
 
 /// How a call ended. What the loop itself makes of a call is made anew.
 pub(super) fn outcome(event: &Event<'_>, call: &Call) -> Outcome {
-    let code = event.member("error").and_then(|error| error.get("code")?.as_str()).map(|code| code.to_lossy().into_owned());
+    let code = event
+        .member("error")
+        .and_then(|error| error.get("code")?.as_str())
+        .map(|code| code.to_lossy().into_owned());
     let made = match code.as_deref() {
         Some("UNKNOWN_TOOL") => Some(Outcome::unknown(&call.tool())),
         Some("ABORTED") => Some(Outcome::aborted()),
@@ -173,6 +178,7 @@ pub(super) fn outcome(event: &Event<'_>, call: &Call) -> Outcome {
 /// The policy of the first retry.
 pub(super) fn policy(record: &Record) -> Policy {
     let keys = (0..record.len()).filter(|at| record.made(*at) == Some(EventType::Retry));
-    let mut keys = keys.filter_map(|at| Some(record.event(at)?.member("policyKey")?.as_str()?.to_lossy().into_owned()));
+    let mut keys =
+        keys.filter_map(|at| Some(record.event(at)?.member("policyKey")?.as_str()?.to_lossy().into_owned()));
     keys.next().and_then(|key| Policy::of_key(&key)).unwrap_or_default()
 }

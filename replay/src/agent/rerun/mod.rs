@@ -15,6 +15,7 @@ use dshlog_codec::{Event, Seq};
 
 pub use record::Record;
 
+use super::Agent;
 use super::attempt::Recorder;
 use super::era::Era;
 use super::error::AgentError;
@@ -24,7 +25,6 @@ use super::retry::{Policy, Wait, number_text};
 use super::tools::{Call, Choice, Choices, Outcome};
 use super::turn::unknown_error;
 use super::world::{Admission, Idle, Moment, Prepared, Reading, Stop, World};
-use super::Agent;
 use crate::closer::Cause;
 use crate::inbox::Waiting;
 use crate::new_event::NewEvent;
@@ -116,9 +116,9 @@ struct Replayed<'r> {
 
 /// What the record has next of what the loop makes.
 #[derive(Clone, Copy, Debug)]
-enum Next<'r> {
+enum Next {
     /// This event.
-    Made(usize, EventType, Event<'r>),
+    Made(usize, EventType),
     /// The process ends first.
     Death,
     /// Nothing.
@@ -145,20 +145,20 @@ impl<'r> Replayed<'r> {
         self.record.ends().get(self.ended).is_some_and(|end| end.at == at)
     }
 
-    fn next(&self) -> Next<'r> {
+    fn next(&self) -> Next {
         self.next_from(self.pos)
     }
 
     /// The first event from here on that the loop makes.
-    fn next_from(&self, mut at: usize) -> Next<'r> {
+    fn next_from(&self, mut at: usize) -> Next {
         if self.over {
             return Next::End;
         }
         while !self.is_death(at) {
-            match (self.record.event(at), self.record.made(at)) {
-                (None, _) => return Next::End,
-                (Some(event), Some(kind)) => return Next::Made(at, kind, event),
-                (Some(_), None) => at += 1,
+            match self.record.made(at) {
+                Some(kind) => return Next::Made(at, kind),
+                None if at >= self.record.len() => return Next::End,
+                None => at += 1,
             }
         }
         Next::Death
@@ -169,8 +169,10 @@ impl<'r> Replayed<'r> {
         let mut at = self.pos;
         loop {
             match self.next_from(at) {
-                Next::Made(_, EventType::TurnEnd, event) => return Some(event),
-                Next::Made(_, EventType::TurnStart | EventType::EndSeed, _) | Next::Death | Next::End => return None,
+                Next::Made(found, EventType::TurnEnd) => return self.record.event(found),
+                Next::Made(_, EventType::TurnStart | EventType::EndSeed) | Next::Death | Next::End => {
+                    return None;
+                }
                 Next::Made(found, ..) => at = found + 1,
             }
         }
@@ -190,11 +192,11 @@ impl<'r> Replayed<'r> {
         reason.get("kind")?.is("error").then(|| Stop::Failed(member("error")))
     }
 
-    fn next_turn(&self) -> Next<'r> {
+    fn next_turn(&self) -> Next {
         let mut at = self.pos;
         loop {
             match self.next_from(at) {
-                Next::Made(found, kind, _) if kind != EventType::TurnStart => at = found + 1,
+                Next::Made(found, kind) if kind != EventType::TurnStart => at = found + 1,
                 next => return next,
             }
         }
@@ -203,6 +205,12 @@ impl<'r> Replayed<'r> {
     /// The loop and the record go different ways here.
     fn part(&mut self) {
         self.parted.get_or_insert(Seq(self.pos as u64));
+    }
+
+    /// The next event that the loop makes; the process ends when there is none.
+    fn expect(&self) -> Result<(EventType, Event<'r>), Stop> {
+        let Next::Made(at, kind) = self.next() else { return Err(Stop::Ended) };
+        self.record.event(at).map(|event| (kind, event)).ok_or(Stop::Ended)
     }
 
     /// The record has nothing for what the loop needs.
@@ -234,19 +242,17 @@ impl World for Replayed<'_> {
     fn arrivals(&mut self, log: &mut Log) -> Result<(), Stop> {
         // What stands in front of something else than a claim came behind the moment of claiming.
         match self.next() {
-            Next::Made(_, EventType::InboxSpliced, _) => self.others(log),
+            Next::Made(_, EventType::InboxSpliced) => self.others(log),
             _ => Ok(()),
         }
     }
 
     fn stamp(&mut self, kind: EventType, log: &Log) -> Result<Stamp, Stop> {
-        let (event, recorded) = match self.next() {
-            Next::Made(_, recorded, event) => (event, recorded),
-            Next::Death | Next::End => return Err(Stop::Ended),
-        };
+        let (recorded, event) = self.expect()?;
         if recorded != kind {
             self.part();
-            return Ok(Stamp { time: event.time, id: format!("parted-{}", log.next_seq()).as_str().into() });
+            let id = format!("parted-{}", log.next_seq());
+            return Ok(Stamp { time: event.time, id: id.as_str().into() });
         }
         Ok(Stamp { time: event.time, id: ahead::drawn_id(&event) })
     }
@@ -268,7 +274,7 @@ impl World for Replayed<'_> {
         }
         self.others(log)?;
         Ok(match self.next() {
-            Next::Made(_, EventType::TurnStart, _) => Idle::Turn,
+            Next::Made(_, EventType::TurnStart) => Idle::Turn,
             Next::Death => {
                 self.ended += 1;
                 Idle::Restart
@@ -283,7 +289,7 @@ impl World for Replayed<'_> {
 
     fn check(&mut self, moment: Moment, _log: &Log) -> Result<(), Stop> {
         let next = match self.next() {
-            Next::Made(_, kind, _) => Some(kind),
+            Next::Made(_, kind) => Some(kind),
             Next::Death | Next::End => None,
         };
         let leaves = match moment {
@@ -300,10 +306,7 @@ impl World for Replayed<'_> {
     }
 
     fn admit(&mut self, claimed: Vec<Waiting>, step: u64, _log: &mut Log) -> Result<Admission, Stop> {
-        let (at, kind, event) = match self.next() {
-            Next::Made(at, kind, event) => (at, kind, event),
-            Next::Death | Next::End => return Err(Stop::Ended),
-        };
+        let (kind, event) = self.expect()?;
         if kind == EventType::TurnEnd {
             let reason = event.member("reason").and_then(|reason| reason.get("kind"));
             if reason.is_some_and(|kind| kind.is("blocked")) {
@@ -314,7 +317,7 @@ impl World for Replayed<'_> {
                 return Ok(Admission::Enter(super::Admitted::default()));
             }
         }
-        Ok(Admission::Enter(self.run(at + 1).admitted(claimed, self.era())))
+        Ok(Admission::Enter(self.run(self.pos + 1).admitted(&claimed, self.era())))
     }
 
     fn prepare(&mut self, log: &Log) -> Result<Prepared, Stop> {
@@ -325,14 +328,14 @@ impl World for Replayed<'_> {
     fn open(&mut self, log: &Log) -> Result<(), Stop> {
         self.sent_at = log.generation();
         match self.next() {
-            Next::Made(at, EventType::AssistantMessage | EventType::AssistantAttempt, event) => {
+            Next::Made(at, EventType::AssistantMessage | EventType::AssistantAttempt) => {
                 self.settlement = Some(at);
                 let request = || log.requests().next();
                 if let Some(hear) = &mut self.options.on_request {
                     // Others may write before it is settled.
                     hear(Seq(at as u64), request());
                 }
-                let is_sent = stream::unsent(&event).is_none();
+                let is_sent = self.settled().is_some_and(|settled| stream::unsent(&settled).is_none());
                 if let Some(model) = self.options.model.as_mut().filter(|_| is_sent) {
                     model.open(request()).map_err(|error| Stop::Failed(unknown_error(&error.message)))?;
                 }
@@ -369,7 +372,7 @@ impl World for Replayed<'_> {
 
     fn recovers(&mut self, _failure: &Doc, log: &mut Log) -> Result<bool, Stop> {
         Ok(match self.next() {
-            Next::Made(_, EventType::StepEnd, _) => false,
+            Next::Made(_, EventType::StepEnd) => false,
             Next::Made(..) => log.generation() != self.sent_at,
             Next::Death | Next::End => return Err(Stop::Ended),
         })
@@ -380,10 +383,8 @@ impl World for Replayed<'_> {
     }
 
     fn delay(&mut self, wait: &Wait, _log: &Log) -> Box<str> {
-        let recorded = match self.next() {
-            Next::Made(_, EventType::Retry, event) => event.member("delayMs"),
-            _ => None,
-        };
+        let recorded = self.expect().ok().filter(|(kind, _)| *kind == EventType::Retry);
+        let recorded = recorded.and_then(|(_, event)| event.member("delayMs"));
         match recorded.filter(|delay| delay.as_f64().is_some_and(|delay| wait.admits(delay))) {
             Some(delay) => printed(delay).into(),
             None => number_text(wait.middle()),
@@ -391,10 +392,7 @@ impl World for Replayed<'_> {
     }
 
     fn choose(&mut self, choices: &Choices<'_>, _log: &mut Log) -> Result<Choice, Stop> {
-        let (kind, event) = match self.next() {
-            Next::Made(_, kind, event) => (kind, event),
-            Next::Death | Next::End => return Err(Stop::Ended),
-        };
+        let (kind, event) = self.expect()?;
         let leaves = kind == EventType::StepEnd || is_recovery(&event);
         if let Some(stop) = self.stop().filter(|_| leaves) {
             return Err(stop);
@@ -410,16 +408,16 @@ impl World for Replayed<'_> {
     }
 
     fn finish(&mut self, call: &Call, _log: &Log) -> Result<Outcome, Stop> {
-        match self.next() {
-            Next::Made(_, EventType::ToolResult, event) => Ok(ahead::outcome(&event, call)),
-            Next::Made(..) => Err(self.lacks()),
-            Next::Death | Next::End => Err(Stop::Ended),
+        match self.expect()? {
+            (EventType::ToolResult, event) => Ok(ahead::outcome(&event, call)),
+            _ => Err(self.lacks()),
         }
     }
 
     fn concludes(&mut self, _log: &Log) -> bool {
-        let Next::Made(at, EventType::StepEnd, _) = self.next() else { return false };
-        let Next::Made(_, EventType::TurnEnd, end) = self.next_from(at + 1) else { return false };
+        let Next::Made(at, EventType::StepEnd) = self.next() else { return false };
+        let Next::Made(end, EventType::TurnEnd) = self.next_from(at + 1) else { return false };
+        let Some(end) = self.record.event(end) else { return false };
         let kind = end.member("reason").and_then(|reason| reason.get("kind"));
         kind.is_some_and(|kind| kind.is("completed") || kind.is("max-tokens"))
     }
@@ -429,7 +427,7 @@ impl Agent<'_, Replayed<'_>> {
     /// A fork closes what it inherited open. Forks of dsh 0.1.5 did not (`docs/spec/agent-loop.md`, section 13).
     fn close_inherited(&mut self) -> Result<(), Stop> {
         let is_closed = match self.world.next() {
-            Next::Made(_, EventType::TurnStart | EventType::InboxSpliced, _) => true,
+            Next::Made(_, EventType::TurnStart | EventType::InboxSpliced) => true,
             Next::Made(..) => false,
             Next::Death | Next::End => true,
         };

@@ -47,7 +47,14 @@ impl Record {
     /// come.
     pub fn new(header: Header, cut: u64) -> Self {
         let cut = usize::try_from(cut).unwrap_or(usize::MAX);
-        Record { header, cut, rows: Vec::new(), ends: Vec::new(), eras: Vec::new(), follow: Follow::default() }
+        Record {
+            header,
+            cut,
+            rows: Vec::new(),
+            ends: Vec::new(),
+            eras: Vec::new(),
+            follow: Follow::default(),
+        }
     }
 
     /// The record of a log.
@@ -152,7 +159,10 @@ impl Record {
         for at in inherited..self.rows.len() {
             let closes = |event: Event<'_>| is_interrupted(&event);
             let is_marked = self.made(at + 1) == Some(EventType::EndSeed);
-            if self.event(at).is_some_and(closes) && !is_marked && let Some(row) = self.rows.get_mut(at) {
+            if self.event(at).is_some_and(closes)
+                && !is_marked
+                && let Some(row) = self.rows.get_mut(at)
+            {
                 row.made = None;
             }
         }
@@ -167,7 +177,9 @@ impl Record {
         if let Some(step) = before(at).filter(|at| self.made(*at) == Some(EventType::StepEnd)) {
             at = step;
         }
-        while let Some(result) = before(at).filter(|at| self.event(*at).is_some_and(|event| is_recovery(&event))) {
+        while let Some(result) =
+            before(at).filter(|at| self.event(*at).is_some_and(|event| is_recovery(&event)))
+        {
             at = result;
         }
         at
@@ -184,7 +196,9 @@ impl Record {
                     let mut headers = self.rows.iter().map(|row| row.row.event());
                     return Some(first(headers.any(|event| event.is("request/header") && reason(&event))));
                 }
-                Some(EventType::DeveloperMessage | EventType::WorkingDirectoryChange) => return Some(Era::V4),
+                Some(EventType::DeveloperMessage | EventType::WorkingDirectoryChange) => {
+                    return Some(Era::V4);
+                }
                 Some(EventType::Delivery) => {
                     let version = event.member("sessionFormatVersion").and_then(Js::as_count);
                     old = Some(Era::V3);
@@ -275,9 +289,10 @@ fn is_migrated_prompt(event: &Event<'_>) -> bool {
 fn is_new_snapshot(event: &Event<'_>) -> bool {
     let source = event.member("source").filter(|source| is_snapshot(*source));
     let sections = source.and_then(|source| source.get("sections"));
-    sections.into_iter().flat_map(Js::elements).any(|section| {
-        section.get("name").is_some_and(|name| name.is("working-directory:current"))
-    })
+    sections
+        .into_iter()
+        .flat_map(Js::elements)
+        .any(|section| section.get("name").is_some_and(|name| name.is("working-directory:current")))
 }
 
 impl Source for Record {

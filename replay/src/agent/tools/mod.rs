@@ -56,13 +56,16 @@ impl Declaration {
             .with("name", Tree::string(name))
             .with("description", Tree::string(description))
             .with("parameters", Tree::Text(parameters));
-        Declaration { name: name.to_owned(), json: json(tool.into()) }
+        Declaration { name: name.to_owned(), json: json(&tool.into()) }
     }
 
     /// A tool of a `request/header`.
     pub fn of(tool: Js<'_>) -> Self {
         let name = tool.get("name").and_then(Js::as_str);
-        Declaration { name: name.map(|name| name.to_string()).unwrap_or_default(), json: printed(tool).into() }
+        Declaration {
+            name: name.map(|name| name.to_string()).unwrap_or_default(),
+            json: printed(tool).into(),
+        }
     }
 
     /// The tool's name.
@@ -147,7 +150,7 @@ impl Outcome {
     /// A text.
     pub fn text(text: &str) -> Self {
         let block = Fields::new().with("type", Tree::string("text")).with("text", Tree::string(text));
-        let content = json(Tree::Array(vec![block.into()]));
+        let content = json(&Tree::Array(vec![block.into()]));
         Outcome { content, is_error: false, error: None, meta: None }
     }
 
@@ -158,7 +161,7 @@ impl Outcome {
 
     fn coded(text: &str, name: &str, code: &str) -> Self {
         let error = Fields::new().with("name", Tree::string(name)).with("code", Tree::string(code));
-        Outcome { error: Some(json(error.into())), ..Outcome::failed(text) }
+        Outcome { error: Some(json(&error.into())), ..Outcome::failed(text) }
     }
 
     /// There is no such tool.
@@ -182,7 +185,7 @@ impl Outcome {
     }
 }
 
-fn json(tree: Tree<'_>) -> Box<str> {
+fn json(tree: &Tree<'_>) -> Box<str> {
     let mut out = Vec::new();
     tree.print(&mut out);
     String::from_utf8(out).unwrap_or_default().into()

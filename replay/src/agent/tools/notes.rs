@@ -29,7 +29,7 @@ impl Notes {
             let found = Fields::new().with("id", Tree::string(id)).with("preview", Tree::js_string(&preview));
             Tree::from(found)
         });
-        Outcome::text(&json(Fields::new().with("matches", Tree::Array(matches.collect())).into()))
+        Outcome::text(&json(&Fields::new().with("matches", Tree::Array(matches.collect())).into()))
     }
 
     fn read(&self, id: &str) -> Outcome {
@@ -52,7 +52,7 @@ impl Tools for Notes {
                 .with("properties", Fields::new().with(argument, text))
                 .with("required", Tree::Array(vec![Tree::string(argument)]))
                 .with("additionalProperties", Tree::bool(false));
-            Declaration::new(name, description, json(parameters.into()))
+            Declaration::new(name, description, json(&parameters.into()))
         };
         vec![
             tool("search_notes", "Find the notes whose text contains the query.", "query"),
@@ -109,7 +109,7 @@ mod tests {
             [("a-1", "Milk and Bread"), ("b", "the twenty-three bytes \u{1f600}!")]
                 .map(|(id, text)| (id.to_owned(), text.to_owned())),
         );
-        let string = |text: &str| json(Tree::string(text));
+        let string = |text: &str| json(&Tree::string(text));
         let call = Call { id: string("c"), name: string(tool), arguments: string(arguments) };
         let outcome = notes.call(&call);
         let content = Doc::parse(&*outcome.content).unwrap();
@@ -119,7 +119,12 @@ mod tests {
 
     #[test]
     fn what_the_tools_say() {
-        check("search_notes", r#"{"query":"BREAD"}"#, r#"{"matches":[{"id":"a-1","preview":"Milk and Bread"}]}"#, false);
+        check(
+            "search_notes",
+            r#"{"query":"BREAD"}"#,
+            r#"{"matches":[{"id":"a-1","preview":"Milk and Bread"}]}"#,
+            false,
+        );
         check("search_notes", r#"{"query":"nothing"}"#, r#"{"matches":[]}"#, false);
         // The 24th unit is one half of a character.
         check(

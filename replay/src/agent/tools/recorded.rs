@@ -47,8 +47,10 @@ impl RecordedTools {
                 self.declared = tools.into_iter().flat_map(Js::elements).map(Declaration::of).collect();
             }
             Some(EventType::ToolCall) => {
-                let member = |name| event.member(name).map_or_else(|| "\"\"".into(), |value| printed(value).into());
-                let call = Call { id: member("callId"), name: member("name"), arguments: member("arguments") };
+                let member =
+                    |name| event.member(name).map_or_else(|| "\"\"".into(), |value| printed(value).into());
+                let call =
+                    Call { id: member("callId"), name: member("name"), arguments: member("arguments") };
                 self.calls.insert(call.id.clone(), Recorded { call, outcome: None });
             }
             // A replacement is no answer to a call.

@@ -53,9 +53,8 @@ impl<W: World> Agent<'_, W> {
 
     fn write_result(&mut self, at: At, call: &Call, seq: Seq, outcome: Outcome) -> Result<(), Stop> {
         self.write(EventType::ToolResult, Placement::Append(Some(seq)), |id| {
-            let source = Fields::new()
-                .with("kind", Tree::string("tool"))
-                .with("callId", Tree::Text(call.id.clone()));
+            let source =
+                Fields::new().with("kind", Tree::string("tool")).with("callId", Tree::Text(call.id.clone()));
             let message = Fields::new()
                 .with("role", Tree::string("tool"))
                 .with("source", source)

@@ -100,7 +100,11 @@ fn what_is_wrong_with_a_frame() {
     check_body(&format!("{}data: {STOP}\n", body(&[START])), 0, closed);
     check_body(&format!("{}data: {STOP}\r\r", body(&[START])), 0, closed);
     // Joined by line feeds; an empty name of the event is none.
-    check_body("event:\ndata: {\"type\":\ndata: \"message_stop\"}\n\n", 0, "stream: event precedes message_start");
+    check_body(
+        "event:\ndata: {\"type\":\ndata: \"message_stop\"}\n\n",
+        0,
+        "stream: event precedes message_start",
+    );
     check_body(
         "data: {\"type\":\"error\"}\n\n",
         0,
@@ -169,9 +173,8 @@ fn the_class_of_a_status() {
 /// Section 6, under the table; 8.4.
 #[test]
 fn what_a_failed_answer_tells() {
-    let finish = |failure: &str| {
-        format!(r#"{{"type":"finish","reason":{{"kind":"error","failure":{{{failure}}}}}}}"#)
-    };
+    let finish =
+        |failure: &str| format!(r#"{{"type":"finish","reason":{{"kind":"error","failure":{{{failure}}}}}}}"#);
     let check = |status, headers: &[(&str, &str)], body: &str, end, expected: &str| {
         let chunks = read(status, headers, body, Some(end));
         assert_eq!(shown(&chunks), [finish(expected)], "{status} {headers:?} {body}");
@@ -187,7 +190,13 @@ fn what_a_failed_answer_tells() {
     let transport = r#""message":"DeepSeek Messages transport failed","code":"TRANSPORT""#;
     check(500, &[], r#"{"error":{"message":""}}"#, BodyEnd::Complete, transport);
     check(500, &[], x, BodyEnd::Broken, transport);
-    check(500, &[], x, BodyEnd::Idle, r#""message":"DeepSeek Messages stream idle timeout","code":"TIMEOUT""#);
+    check(
+        500,
+        &[],
+        x,
+        BodyEnd::Idle,
+        r#""message":"DeepSeek Messages stream idle timeout","code":"TIMEOUT""#,
+    );
     check(302, &[], "", BodyEnd::Complete, transport);
     check(101, &[], "", BodyEnd::Complete, transport);
     let bodiless = r#""message":"DeepSeek Messages returned no response body","code":"EMPTY_RESPONSE""#;
@@ -213,10 +222,7 @@ fn what_a_failed_answer_tells() {
     ] {
         told(&[("retry-after", after)], expected);
     }
-    told(
-        &[("retry-after", "1"), ("request-id", "a")],
-        r#","providerRetryAfterMs":1000,"requestId":"a""#,
-    );
+    told(&[("retry-after", "1"), ("request-id", "a")], r#","providerRetryAfterMs":1000,"requestId":"a""#);
 }
 
 #[test]
@@ -269,9 +275,12 @@ fn what_is_wrong_with_an_event() {
         let expected = format!("MALFORMED_RESPONSE: DeepSeek Messages {words}");
         check_body(&body(&[&format!("{first}{event}")]), 0, &expected);
     }
-    for (value, name) in
-        [("null", "input_tokens"), ("-1", "output_tokens"), ("1.5", "cache_read_input_tokens"), ("1e16", "cache_creation_input_tokens")]
-    {
+    for (value, name) in [
+        ("null", "input_tokens"),
+        ("-1", "output_tokens"),
+        ("1.5", "cache_read_input_tokens"),
+        ("1e16", "cache_creation_input_tokens"),
+    ] {
         let event = format!(r#"{first}"message":{{"usage":{{"{name}":{value}}}}}}}"#);
         check_body(&body(&[&event]), 0, &format!("stream: invalid {name}"));
     }
@@ -343,7 +352,11 @@ fn what_is_wrong_with_an_event() {
     }
     check_fatal(&[r#"{"type":"message_delta"}"#], 0, object);
     check_fatal(&[r#"{"type":"message_delta","delta":{},"usage":null}"#], 0, object);
-    check_fatal(&[r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":-1}}"#], 0, "stream: invalid output_tokens");
+    check_fatal(
+        &[r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":-1}}"#],
+        0,
+        "stream: invalid output_tokens",
+    );
     for reason in ["pause_turn", "refusal"] {
         check_fatal(&[&settle(reason)], 0, &format!("stream: unsupported stop reason {reason}"));
     }
@@ -361,7 +374,11 @@ fn what_is_wrong_at_the_stop() {
     check_fatal(&[&block("0", TEXT), &settle("end_turn"), STOP], 1, unsettled);
     check_fatal(&[r#"{"type":"message_delta","delta":{"stop_reason":null}}"#, STOP], 0, unsettled);
     check_fatal(&[&settle("end_turn"), STOP], 0, "EMPTY_RESPONSE: DeepSeek Messages returned no content");
-    check_fatal(&[&settle("stop_sequence"), STOP], 0, "EMPTY_RESPONSE: DeepSeek Messages returned no content");
+    check_fatal(
+        &[&settle("stop_sequence"), STOP],
+        0,
+        "EMPTY_RESPONSE: DeepSeek Messages returned no content",
+    );
     let call = |piece: &str, reason: &str| {
         let piece = delta("0", &format!(r#"{{"type":"input_json_delta","partial_json":{piece}}}"#));
         [block("0", TOOL), piece, end("0"), settle(reason), STOP.to_owned()]
@@ -477,7 +494,8 @@ fn what_events_give() {
 fn counts_replace_and_keep_the_order_in_which_they_came() {
     let counted = |start: &str, end: &str| {
         let start = format!(r#"{{"type":"message_start","message":{{"usage":{{{start}}}}}}}"#);
-        let end = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"tool_use"}},"usage":{{{end}}}}}"#);
+        let end =
+            format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"tool_use"}},"usage":{{{end}}}}}"#);
         let chunks = read(200, &[], &body(&[&start, &end, STOP]), None);
         shown(&chunks).remove(0)
     };
@@ -566,7 +584,14 @@ fn failures_that_are_brought_about() {
         (vec![], words("EMPTY_RESPONSE", "returned no response body")),
         (vec![], malformed("stream: event precedes message_start")),
         (vec![TEXT_START], malformed("stream: unsupported delta citations_delta for text")),
-        (CALL_START.map(|chunk| chunk.replace("\"index\":1", "\"index\":0")).each_ref().map(|s| s.as_str()).to_vec(), malformed("stream: unsupported delta undefined for tool-call")),
+        (
+            CALL_START
+                .map(|chunk| chunk.replace("\"index\":1", "\"index\":0"))
+                .each_ref()
+                .map(|s| s.as_str())
+                .to_vec(),
+            malformed("stream: unsupported delta undefined for tool-call"),
+        ),
         (
             vec![
                 r#"{"type":"block-start","index":0,"blockType":"tool-call"}"#,
