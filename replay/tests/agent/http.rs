@@ -96,7 +96,7 @@ fn give(mut stream: &TcpStream, served: &Served) -> bool {
         Some(Framing::Chunked) => head.push_str("transfer-encoding: chunked\r\n"),
         Some(Framing::Close) => head.push_str("connection: close\r\n"),
         Some(Framing::Length | Framing::None) | None => {
-            head.push_str(&format!("content-length: {length}\r\n"))
+            head.push_str(&format!("content-length: {length}\r\n"));
         }
     }
     head.push_str("\r\n");

@@ -14,6 +14,8 @@ use dshlog_replay::agent::tools::{
     Call, Declaration, NoTools, Notes, Outcome, Program, Programs, RecordedTools, Tools,
 };
 use dshlog_replay::agent::{Log, Reading, Recorder};
+use dshlog_replay::wire::Chunk;
+use dshlog_tests::runtime::{Runtime, Store};
 
 const HEADER: &str = r#"{"type":"session","version":4,"id":"session-1","createdAt":0,"cwd":"/tmp/lab","isSeeded":false,"delegationDepth":0}"#;
 
@@ -162,7 +164,7 @@ fn limits_end_a_turn() {
 /// A model whose user stops it when it has said something.
 struct Stopped {
     cancel: Cancel,
-    said: Vec<dshlog_replay::wire::Chunk>,
+    said: Vec<Chunk>,
 }
 
 impl Model for Stopped {
@@ -275,4 +277,43 @@ fn programs_answer_when_their_user_trusts_them() {
     assert!(results[1].contains("Error: exit status: 3") && results[1].contains("no"), "{results:?}");
     assert!(results[2].contains("timed out after 50 ms"), "{results:?}");
     assert!(results[3].contains("unknown tool"), "{results:?}");
+}
+
+/// What the real dsh makes of sessions that the core wrote: the same history.
+#[test]
+fn the_real_runtime_reads_what_is_written() {
+    let Some(runtime) = Runtime::find() else { return };
+    let calls = [("search_notes", r#"{"query":"milk"}"#), ("read_note", "[]"), ("none", "{}")];
+    let busy = || failed_answer("busy", "SERVER");
+    let sessions: [(&[&str], Vec<Vec<Chunk>>); 4] = [
+        (&["Hi", "Again"], vec![text_answer("Hello. \u{1f600}"), text_answer("Yes?")]),
+        (&["Look"], vec![calls_answer(1, &calls), calls_answer(9, &calls[..1]), text_answer("Done.")]),
+        (&["Try"], vec![busy(), busy(), cut_answer("So f")]),
+        (&["Fail"], vec![failed_answer("no key", "AUTH")]),
+    ];
+    let home = tempfile::tempdir().unwrap();
+    let mut written = Vec::new();
+    for (number, (prompts, answers)) in sessions.into_iter().enumerate() {
+        let id = format!("session-{number}");
+        let header = Header { id: id.as_str().into(), ..header() };
+        let setup = Setup { system: "Be brief.".into(), seed: number as u64, ..Setup::default() };
+        let (log, outcome) = converse(header, setup, prompts, &mut Scripted::new(answers), &notes());
+        outcome.unwrap();
+        let folder = home.path().join("sessions/--tmp-lab--").join(&id);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut file = std::fs::File::create(folder.join("session.v4.jsonl")).unwrap();
+        log.write_lines(&mut file).unwrap();
+        written.push((id, log));
+    }
+    let mut store = Store::start(&runtime);
+    for (id, log) in written {
+        let answer = store.messages(home.path(), &id).unwrap();
+        let mut messages = Vec::new();
+        log.requests().history().print_messages(&mut messages);
+        assert_eq!(
+            answer.root().get("messages").unwrap().raw(),
+            String::from_utf8(messages).unwrap(),
+            "{id}"
+        );
+    }
 }
