@@ -154,14 +154,16 @@ impl<W: World> Agent<'_, W> {
     }
 
     fn commit_snapshot(&mut self, prepared: &Prepared) -> Result<(), Stop> {
+        let is_early = self.world.era().decides_context_early();
+        let told = self.log.snapshot().filter(|told| {
+            if is_early { self.process.knew_context } else { self.log.is_on_surface(told.seq) }
+        });
+        if told.is_some_and(|told| told.sections == prepared.sections) {
+            return Ok(());
+        }
         let sections = prepared.sections.as_deref().map(Doc::parse).transpose()?;
         let sections = sections.as_ref().map(Doc::root);
         let text = sections.map(snapshot_text);
-        let early = self.world.era().decides_context_early();
-        let told = self
-            .log
-            .snapshot()
-            .filter(|told| if early { self.process.knew_context } else { self.log.is_on_surface(told.seq) });
         let is_told = match (told, &text) {
             (Some(told), text) => {
                 let known = told.sections.as_deref().map(Doc::parse).transpose()?;

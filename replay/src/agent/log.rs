@@ -1,5 +1,7 @@
 //! The log that the agent writes, and the folds over it that the loop decides by (`docs/spec/agent-loop.md`, section 1).
 
+use std::sync::Arc;
+
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Doc, Fields, Js, JsString, Tree};
 use dshlog_codec::{Event, Header, Millis, Seq};
@@ -46,7 +48,7 @@ pub struct SystemNode {
     /// The event.
     pub seq: Seq,
     /// The content of its message, as JSON.
-    pub content: Box<str>,
+    pub content: Arc<str>,
 }
 
 impl SystemNode {

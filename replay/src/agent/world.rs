@@ -1,6 +1,8 @@
 //! What the loop does not decide by itself (`docs/spec/agent-loop.md`, 1.1 and 12): the point of contact between the loop
 //! and whoever drives it. The loop does not know whether it is live or runs again what a log records.
 
+use std::sync::Arc;
+
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::Doc;
 
@@ -79,7 +81,7 @@ pub struct Admitted {
 #[derive(Debug)]
 pub struct Prepared {
     /// Content of the system prompt, as JSON.
-    pub prompt: Box<str>,
+    pub prompt: Arc<str>,
     /// Sections of the runtime context, as JSON; nothing when there are none.
     pub sections: Option<Box<str>>,
     /// Configuration and tools: the member `header` of a `request/header`. Nothing when they are as before.

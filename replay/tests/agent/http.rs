@@ -15,7 +15,7 @@ use dshlog_replay::wire::{Dialect, End, Fidelity, Framing, Recorded, Served, exp
 use crate::records::{self, Log};
 
 /// Responses to the requests of a log that were sent, in order; nothing when one of them is no response.
-fn responses(log: &Log) -> Option<Vec<Served>> {
+fn responses(log: &Log, dialect: Dialect) -> Option<Vec<Served>> {
     let mut served = Vec::new();
     for row in &log.rows {
         let doc = Doc::parse(row.as_str()).unwrap();
@@ -26,7 +26,7 @@ fn responses(log: &Log) -> Option<Vec<Served>> {
         }
         let chunks = expand(doc.root().path(&["data", "stream"]).unwrap()).unwrap();
         let recorded = Recorded { seq: dshlog_codec::Seq(seq), chunks: &chunks, is_accepted: false };
-        served.extend(respond(recorded, Dialect::Messages, Fidelity::Exact).ok()?);
+        served.extend(respond(recorded, dialect, Fidelity::Exact).ok()?);
     }
     Some(served)
 }
@@ -128,19 +128,16 @@ fn wait_for_the_client(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0]);
 }
 
-/// Each log of V4 whose streams are those of the Messages dialect, run again against a server.
-#[test]
-fn records_run_again_over_http() {
+/// Each log whose streams the dialect of its time can tell, run again against a server.
+fn run_again(generation: u64, dialect: Dialect, least: usize) {
     let (mut equal, mut asked, mut wrong) = (0, 0, Vec::new());
-    let mut logs = records::own_v4();
-    logs.retain(|log| log.name.starts_with("v4-") || log.name.starts_with("wire/v4-"));
-    for log in logs {
+    for log in records::own(generation) {
         // What is no answer, or needs images, is for others to test.
         let needs_images = log.rows.iter().any(|row| row.contains(r#""type":"image""#));
-        let Some(responses) = responses(&log).filter(|_| !needs_images) else { continue };
+        let Some(responses) = responses(&log, dialect).filter(|_| !needs_images) else { continue };
         let expected = responses.len();
         let (port, count) = serve(responses);
-        let mut endpoint = Endpoint::new(format!("http://127.0.0.1:{port}/anthropic"), Dialect::Messages);
+        let mut endpoint = Endpoint::new(format!("http://127.0.0.1:{port}"), dialect);
         endpoint.patience = Duration::from_millis(400);
         let mut model = HttpModel::new(endpoint, Millis(0));
         let record = log.record();
@@ -157,5 +154,16 @@ fn records_run_again_over_http() {
     }
     eprintln!("{equal} logs equal over HTTP, {asked} requests");
     assert!(wrong.is_empty(), "{} wrong, {equal} equal\n{}", wrong.len(), wrong.join("\n"));
-    assert!(equal > 30, "only {equal}");
+    assert!(equal >= least, "only {equal}");
+}
+
+#[test]
+fn records_run_again_over_messages() {
+    run_again(4, Dialect::Messages, 30);
+}
+
+#[test]
+fn older_records_run_again_over_chat_completions() {
+    run_again(3, Dialect::Chat, 5);
+    run_again(0, Dialect::Chat, 20);
 }

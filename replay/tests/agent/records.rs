@@ -82,11 +82,19 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Log>)> {
     folders.into_iter().map(|(name, folder)| (name, below(&folder))).collect()
 }
 
-/// The project's own logs of V4 with turns.
-pub(crate) fn own_v4() -> Vec<Log> {
-    let mut logs = below(&Corpora::own().dir);
-    logs.retain(|log| log.name.contains("session.v4."));
-    logs
+/// The project's own logs of a generation with turns, but for damaged ones.
+pub(crate) fn own(generation: u64) -> Vec<Log> {
+    let folder = Corpora::own().dir;
+    let case = format!("v{generation}-");
+    let is_meant = |path: &&PathBuf| {
+        let name = path.strip_prefix(&folder).unwrap_or(path).display().to_string();
+        name.starts_with(&case) || name.starts_with(&format!("wire/{case}"))
+    };
+    let paths = files(&folder);
+    let meant = paths.iter().filter(is_meant);
+    let logs =
+        meant.filter_map(|path| Log::read(path.strip_prefix(&folder).unwrap().display().to_string(), path));
+    logs.filter(|log| log.count("turn/start") > 0).collect()
 }
 
 fn below(folder: &Path) -> Vec<Log> {

@@ -1,5 +1,7 @@
 //! Looking ahead in a record: what a request was made with, how it ended, what a call came to.
 
+use std::sync::Arc;
+
 use dshlog_codec::Event;
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Doc, Js, JsStr, JsString, JsonError};
@@ -106,8 +108,8 @@ impl Run<'_> {
     }
 
     /// The prompt that was rendered.
-    fn prompt(&self, log: &Log) -> Box<str> {
-        let content = |event: &Event<'_>| -> Box<str> {
+    fn prompt(&self, log: &Log) -> Arc<str> {
+        let content = |event: &Event<'_>| -> Arc<str> {
             let content = event.member("message").and_then(|message| message.get("content"));
             content.map_or_else(|| "[]".into(), |content| printed(content).into())
         };

@@ -297,8 +297,10 @@ impl World for Replayed<'_> {
             Moment::Prepare | Moment::Send | Moment::Waiting => next == Some(EventType::StepEnd),
             Moment::Answered => self.settled().is_some_and(|settled| ahead::was_left(&settled)),
         };
+        if !leaves {
+            return Ok(());
+        }
         match self.stop() {
-            _ if !leaves => Ok(()),
             Some(stop) => Err(stop),
             None if moment == Moment::Answered => Err(Stop::Ended),
             None => Ok(()),
@@ -394,7 +396,7 @@ impl World for Replayed<'_> {
     fn choose(&mut self, choices: &Choices<'_>, _log: &mut Log) -> Result<Choice, Stop> {
         let (kind, event) = self.expect()?;
         let leaves = kind == EventType::StepEnd || is_recovery(&event);
-        if let Some(stop) = self.stop().filter(|_| leaves) {
+        if leaves && let Some(stop) = self.stop() {
             return Err(stop);
         }
         Ok(match kind {
