@@ -44,6 +44,11 @@ impl<W: World> Agent<'_, W> {
         let starts = asked || self.process.generation != self.generation();
         self.commit_header(at, prepared, starts, rewritten)?;
         self.process.generation = self.generation();
+        if prepared.context.is_none() && self.log.context().is_none() {
+            // A process may have ended before it was written.
+            self.ready(EventType::RequestContext)?;
+            return Err(AgentError::NoContext { seq: self.log.next_seq() }.into());
+        }
         if let Some(context) = &prepared.context
             && self.log.context().is_none_or(|known| !same_context(known, context.root()))
         {

@@ -34,6 +34,12 @@ pub enum AgentError {
         /// Where the header would stand.
         seq: Seq,
     },
+    /// A request of whose model nothing is known, not even its name.
+    #[error("event {seq}: nothing says what the model can do")]
+    NoContext {
+        /// Where the context would stand.
+        seq: Seq,
+    },
     /// A value does not read back.
     #[error("a value does not read back")]
     Unreadable(#[from] JsonError),

@@ -90,7 +90,11 @@ pub fn rerun<'r>(record: &'r Record, options: Options<'r>) -> Result<Rerun, Agen
         return Err(fault);
     }
     let (log, outcome) = agent.run();
-    outcome?;
+    match outcome {
+        // The record lacks what the loop would have written.
+        Err(AgentError::NoHeader { .. } | AgentError::NoContext { .. }) if world.parted.is_some() => {}
+        outcome => outcome?,
+    }
     Ok(Rerun { log, first_inexact: world.first_inexact, parted: world.parted })
 }
 
@@ -181,8 +185,9 @@ impl<'r> Replayed<'r> {
     /// Why the turn that is open here is left, if its end says that it was.
     fn stop(&self) -> Option<Stop> {
         let Some(end) = self.turn_end() else {
-            // Only a turn whose process lives on can have lost its end.
-            return matches!(self.next_turn(), Next::Made(..)).then_some(Stop::Abort(None));
+            // Only one loop loses the end of a turn, and only while its process lives on.
+            let lives = self.era() == Era::V3 && matches!(self.next_turn(), Next::Made(..));
+            return lives.then_some(Stop::Abort(None));
         };
         let reason = end.member("reason")?;
         let member = |name| reason.get(name).map_or_else(|| "null".into(), |value| printed(value).into());
