@@ -3,6 +3,24 @@
 //! Nothing here asks the machine for the time or for chance: the clock stands still but for one millisecond an event and the
 //! waits between attempts, which nobody waits for, and what is drawn comes from a seed. So two runs that are answered
 //! alike write the same log.
+//!
+//! ```
+//! use dshlog_codec::header::{CwdRule, Header};
+//! use dshlog_replay::agent::live::{Setup, converse};
+//! use dshlog_replay::agent::model::{Scripted, calls_answer, text_answer};
+//! use dshlog_replay::agent::tools::Notes;
+//!
+//! let header = r#"{"type":"session","version":4,"id":"lab","createdAt":0,"isSeeded":false,"delegationDepth":0}"#;
+//! let header = Header::parse(header, CwdRule::Any).unwrap();
+//! let notes = Notes::new([("plan".to_owned(), "Write the tests first.".to_owned())]);
+//! let mut model = Scripted::new([
+//!     calls_answer(1, &[("read_note", r#"{"id":"plan"}"#)]),
+//!     text_answer("The plan begins with the tests."),
+//! ]);
+//! let (log, outcome) = converse(header, Setup::default(), &["What is the plan?"], &mut model, &notes);
+//! outcome.unwrap();
+//! assert!(log.rows().last().unwrap().text().contains(r#""reason":{"kind":"completed"}"#));
+//! ```
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -185,6 +185,34 @@ fn claimed(log: &Log) -> Vec<String> {
     .collect()
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is done to a record, running it again comes to an end, and never writes much more than the record has.
+    #[test]
+    fn a_damaged_record_comes_to_an_end(
+        log in 0..1000usize,
+        damage in prop::collection::vec((0..4u8, 0..10_000usize, 0..10_000usize), 1..6),
+    ) {
+        let mut log = logs()[log % logs().len()].clone();
+        for (kind, one, other) in damage {
+            let (one, other) = (one % log.rows.len(), other % log.rows.len());
+            match kind {
+                0 => drop(log.rows.remove(one)),
+                1 => log.rows.insert(one, log.rows[other].clone()),
+                2 => log.rows.swap(one, other),
+                _ => log.rows.truncate(one + 1),
+            }
+            prop_assume!(!log.rows.is_empty());
+        }
+        log.cut %= log.rows.len() as u64 + 1;
+        let record = log.record();
+        if let Ok(made) = rerun(&record, Options::default()) {
+            prop_assert!(made.log.rows().len() <= record.len() + 8, "{} of {}", made.log.rows().len(), record.len());
+        }
+    }
+}
+
 /// Where the loop makes a text by itself, what the record has there does not count.
 #[test]
 fn results_that_the_loop_makes_are_made_anew() {
