@@ -307,7 +307,8 @@ impl Block {
         }
     }
 
-    fn read(block: Js<'_>) -> Option<Block> {
+    /// A block as it stands in a log; nothing for other forms.
+    pub fn read(block: Js<'_>) -> Option<Block> {
         let kind = BlockKind::read(block.get("type")?)?;
         let names: &[&str] = match kind {
             BlockKind::Text | BlockKind::Reasoning => &["type", "text"],

@@ -51,6 +51,12 @@ impl Failure {
         failure.has_only(&KNOWN).then_some(read)
     }
 
+    /// What the message tells behind these words. It may be half of a character.
+    pub(super) fn behind(&self, words: &str) -> Option<JsString> {
+        self.message.as_wtf8().strip_prefix(words.as_bytes())?;
+        Some(JsString::from_units(self.message.units().skip(words.encode_utf16().count())))
+    }
+
     /// Append the failure as the runtime prints it.
     pub fn print(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"message\":");

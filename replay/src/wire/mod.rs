@@ -8,6 +8,7 @@
 //! | [`sse`] | the framing of event streams |
 //! | [`answer`] | an answer becomes chunks, as it comes: status, headers, bytes cut anywhere |
 //! | [`served`] | one response with all that a client can tell apart, as a value |
+//! | [`recording`] | the answers that a log records |
 //! | [`script`] | what to serve so that a client records a stream again |
 //! | [`lenient`] | what two dialects have in common of one answer |
 //! | `messages`, `chat` | the two dialects, each with its reader, its writer and its classes of failures |
@@ -24,6 +25,7 @@ pub mod head;
 pub mod lenient;
 mod messages;
 pub mod pack;
+pub mod recording;
 pub mod script;
 pub mod served;
 pub mod sse;
@@ -36,5 +38,6 @@ pub use failure::Failure;
 pub use head::Head;
 pub use lenient::lenient;
 pub use pack::{OddStream, Packer, expand, pack};
+pub use recording::{Recording, Recordings, summary_answer, title_answer};
 pub use script::{Fidelity, Recorded, Unrepresentable, Why, respond};
 pub use served::{End, Framing, Served, Write};

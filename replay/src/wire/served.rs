@@ -92,7 +92,7 @@ impl Served {
     }
 
     /// How the client sees the body end; nothing while it waits.
-    fn body_end(&self) -> Option<BodyEnd> {
+    pub fn body_end(&self) -> Option<BodyEnd> {
         match (self.end, self.framing) {
             (End::Stall, _) => None,
             (End::Complete, _) if self.status.is_some() => Some(BodyEnd::Complete),

@@ -47,17 +47,17 @@ fn set(patterns: &[&str]) -> RegexSet {
         let mut is_in_class = false;
         for c in pattern.chars() {
             is_in_class = (is_in_class || c == '[') && c != ']';
-            spelled += &match c {
-                ' ' => format!("{SPACE}+"),
-                '~' => format!("{joiner}+"),
-                '=' => joiner.clone(),
-                '<' | '>' => r"(?-u:\b)".to_owned(),
-                '.' => r"[^\n\r\x{2028}\x{2029}]".to_owned(),
-                'z' if is_in_class => "zA-Z".to_owned(),
+            match c {
+                ' ' => spelled.extend([SPACE, "+"]),
+                '~' => spelled.extend([&*joiner, "+"]),
+                '=' => spelled.push_str(&joiner),
+                '<' | '>' => spelled.push_str(r"(?-u:\b)"),
+                '.' => spelled.push_str(r"[^\n\r\x{2028}\x{2029}]"),
+                'z' if is_in_class => spelled.push_str("zA-Z"),
                 // No letter beyond ASCII is an `s` or a `k` there.
-                'a'..='z' if !is_in_class => format!("[{c}{}]", c.to_ascii_uppercase()),
-                c => c.to_string(),
-            };
+                'a'..='z' if !is_in_class => spelled.extend(['[', c, c.to_ascii_uppercase(), ']']),
+                c => spelled.push(c),
+            }
         }
         spelled
     });
@@ -134,7 +134,8 @@ mod tests {
             ("messages too long for the model", false),
             ("your input of 5 tokens exceeds the model's context length", true),
             ("the prompt is larger than context", true),
-            ("input exceeds\nthe context", true),
+            ("input exceeds\nthe context", false),
+            ("input exceeds the\ncontext", true),
             ("input \nexceeds the context", false),
             (&far(38), true),
             (&far(39), false),

@@ -3,5 +3,6 @@
 
 mod assembled;
 mod logs;
+mod properties;
 mod recorded;
 mod served;

@@ -91,10 +91,9 @@ fn round_trips(folder: &Path) -> Tally {
                 tally.unsent += 1;
                 return;
             }
-            let (first, other) = match is_current {
-                true => ((Dialect::Messages, messages), (Dialect::Chat, respond(Dialect::Chat))),
-                false => ((Dialect::Chat, respond(Dialect::Chat)), (Dialect::Messages, messages)),
-            };
+            let messages = (Dialect::Messages, messages);
+            let chat = (Dialect::Chat, respond(Dialect::Chat));
+            let (first, other) = if is_current { (messages, chat) } else { (chat, messages) };
             let (dialect, made) = if first.1.is_ok() { first } else { other };
             match made {
                 Ok(served) => {
@@ -162,7 +161,7 @@ fn a_response_made_of_each_recorded_stream_gives_an_equal_one() {
         let tally = round_trips(&folder);
         let none = Tally::default();
         let expected = match &*name {
-            "own" => Tally { messages: 264, chat: 346, inherited: 6, unsent: 4, ..none },
+            "own" => Tally { messages: 310, chat: 371, inherited: 6, unsent: 4, ..none },
             "wire" => Tally { messages: 167, chat: 116, inherited: 2, unsent: 2, ..none },
             "real" => Tally { messages: 318, chat: 319, inherited: 135, ..none },
             _ => Tally { chat: 841, crossed: 1, exceptions: 8, ..none },
@@ -218,6 +217,7 @@ impl Lost {
 /// Section 15.5: logs of the older dialect, served to the newer client.
 #[test]
 fn streams_of_chat_completions_are_served_as_messages() {
+    use Lost::{Arguments, Bare, Stopped, Tail};
     for (name, folder) in folders() {
         let (mut served, mut lost) = (0, BTreeMap::<Lost, usize>::new());
         for path in logs::below(&folder) {
@@ -240,9 +240,8 @@ fn streams_of_chat_completions_are_served_as_messages() {
                 }
             });
         }
-        use Lost::{Arguments, Bare, Stopped, Tail};
         let expected: (usize, &[(Lost, usize)]) = match &*name {
-            "own" => (341, &[(Stopped, 1), (Arguments, 2), (Tail, 2)]),
+            "own" => (361, &[(Stopped, 4), (Arguments, 4), (Tail, 2)]),
             "wire" => (110, &[(Stopped, 3), (Arguments, 3)]),
             "real" => (315, &[(Arguments, 4)]),
             _ => (835, &[(Stopped, 5), (Arguments, 5), (Tail, 2), (Bare, 3)]),

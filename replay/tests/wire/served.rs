@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use dshlog_codec::json::{Doc, Js, JsString};
-use dshlog_codec::{Limits, LogFile, Millis};
-use dshlog_replay::wire::{BodyEnd, Chunk, Dialect, Reason, Route, Served, expand};
-use dshlog_tests::model::Corpora;
+use dshlog_codec::{Generation, Limits, LogFile, Millis, Seq};
+use dshlog_replay::wire::{
+    Assembler, Block, BodyEnd, Chunk, Dialect, End, Fidelity, Reason, Recorded, Recording, Recordings, Route,
+    Served, respond, summary_answer, title_answer,
+};
+use dshlog_tests::model::{Corpora, repository};
 use serde_json::Value;
 
 use super::logs;
@@ -20,6 +23,8 @@ pub(crate) struct Settled {
     pub(crate) served: Served,
     /// What the log holds of the answer.
     pub(crate) stream: Vec<(Millis, Chunk)>,
+    /// The log says that a head came.
+    pub(crate) is_accepted: bool,
 }
 
 /// The last message of a failure, from which the client's configuration can be told.
@@ -38,7 +43,7 @@ pub(crate) fn told_by(dialect: Dialect, model: &str, stream: &[(Millis, Chunk)])
             .iter()
             .find_map(|start| message.strip_prefix(start)?.strip_suffix(" failed"));
         if let Some(base) = base {
-            route.base = base.to_owned();
+            base.clone_into(&mut route.base);
         }
         let idle = message.strip_prefix("DeepSeek stream idle timeout after ");
         if let Some(idle) = idle.and_then(|idle| idle.strip_suffix("ms")?.parse().ok()) {
@@ -48,16 +53,25 @@ pub(crate) fn told_by(dialect: Dialect, model: &str, stream: &[(Millis, Chunk)])
     route
 }
 
-/// All streams of a log as it is stored, by seq.
-fn streams(log: &Path) -> HashMap<u64, Vec<(Millis, Chunk)>> {
+/// The model that a stream names, where no request is kept that does.
+fn model_of(stream: &[(Millis, Chunk)]) -> String {
+    let named = stream.iter().find_map(|(_, chunk)| match chunk {
+        Chunk::Finish(finish) => Some(finish.replay_state.as_ref()?.model.to_string()),
+        _ => None,
+    });
+    named.unwrap_or_default()
+}
+
+/// All settled attempts of a log as it is stored, by seq.
+fn recordings(log: &Path) -> HashMap<u64, Recording> {
     let mut walk = LogFile::open(log).unwrap().read(&Limits::default()).unwrap();
-    let mut streams = HashMap::new();
+    let (mut recordings, mut found) = (Recordings::new(), HashMap::new());
     while let Some(event) = walk.next_event().unwrap() {
-        if let Some(stream) = event.member("stream") {
-            streams.insert(event.seq.0, expand(stream).unwrap());
+        if let Some(recording) = recordings.see(&event).unwrap() {
+            found.insert(event.seq.0, recording);
         }
     }
-    streams
+    found
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -110,7 +124,7 @@ pub(crate) fn settled(case: &Path) -> Vec<Settled> {
     }
     let responses: HashMap<u64, Value> =
         lines(&file).into_iter().map(|line| (line["n"].as_u64().unwrap(), line)).collect();
-    let mut by_log: HashMap<PathBuf, HashMap<u64, Vec<(Millis, Chunk)>>> = HashMap::new();
+    let mut by_log: HashMap<PathBuf, HashMap<u64, Recording>> = HashMap::new();
     let mut found = Vec::new();
     for request in requests(&case.join("requests.jsonl")) {
         let n = request["n"].as_u64().unwrap();
@@ -121,13 +135,14 @@ pub(crate) fn settled(case: &Path) -> Vec<Settled> {
             continue;
         };
         let log = log_of(case, &request);
-        let streams = by_log.entry(log.clone()).or_insert_with(|| streams(&log));
-        let stream = streams.get(&seq).unwrap_or_else(|| panic!("{told}: no stream at {seq}")).clone();
+        let recordings = by_log.entry(log.clone()).or_insert_with(|| recordings(&log));
+        let recording = recordings.get(&seq).unwrap_or_else(|| panic!("{told}: no stream at {seq}")).clone();
+        let (stream, is_accepted) = (recording.chunks, recording.is_accepted);
         let is_chat = request["path"].as_str().unwrap().contains("completions");
         let dialect = if is_chat { Dialect::Chat } else { Dialect::Messages };
-        let model = request["model"].as_str().unwrap();
-        let route = told_by(dialect, model, &stream);
-        found.push(Settled { told, n, route, served: served(&responses[&n]), stream });
+        let model = request["model"].as_str().map_or_else(|| model_of(&stream), str::to_owned);
+        let route = told_by(dialect, &model, &stream);
+        found.push(Settled { told, n, route, served: served(&responses[&n]), stream, is_accepted });
     }
     found
 }
@@ -139,37 +154,139 @@ pub(crate) fn cases(folder: &Path) -> Vec<PathBuf> {
     cases
 }
 
-/// Those of which the log holds a part: the client had left, or had waited too long.
-fn prefixes(case: &Path) -> Vec<u64> {
-    let Ok(info) = std::fs::read_to_string(case.join("info.json")) else { return Vec::new() };
-    let info: Value = serde_json::from_str(&info).unwrap();
-    info["decode"]["prefix"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).collect()
+#[derive(Debug, PartialEq, Eq)]
+struct Tally {
+    equal: usize,
+    prefixes: usize,
 }
 
-#[test]
-fn every_served_response_gives_the_stream_in_the_log() {
-    let Some(shared) = Corpora::shared() else { return };
-    let (mut equal, mut prefix) = (0, 0);
-    for case in cases(&shared.dir.join("wire")) {
-        let prefixes = prefixes(&case);
+/// Read each response of a corpus, and compare what came of it with what the log holds.
+fn check(corpus: &Path) -> Tally {
+    let mut tally = Tally { equal: 0, prefixes: 0 };
+    for case in cases(corpus) {
         for settled in settled(&case) {
             let mut read = Vec::new();
             let mut reader = settled.served.read(settled.route, &mut read);
             let stored: Vec<Chunk> = settled.stream.into_iter().map(|(_, chunk)| chunk).collect();
             let is_timeout = matches!(stored.last(), Some(Chunk::Finish(finish))
                 if matches!(&finish.reason, Reason::Error(failure) if failure.code == JsString::from("TIMEOUT")));
-            if prefixes.contains(&settled.n) {
+            if is_prefix(&case, settled.n) {
                 let told = if is_timeout { &stored[..stored.len() - 1] } else { &stored[..] };
                 assert!(read.starts_with(told), "{}\n{stored:#?}\n{read:#?}", settled.told);
-                prefix += 1;
+                tally.prefixes += 1;
                 continue;
             }
             if is_timeout {
                 reader.end(BodyEnd::Idle, &mut read);
             }
             assert_eq!(read, stored, "{}", settled.told);
-            equal += 1;
+            tally.equal += 1;
         }
     }
-    assert_eq!((equal, prefix), (271, 7));
+    tally
+}
+
+/// Responses of which the log holds a part: the client had left, or had waited too long.
+pub(crate) fn is_prefix(case: &Path, n: u64) -> bool {
+    const PREFIXES: [(&str, &[u64]); 5] = [
+        ("v3-cancel-early", &[0, 1]),
+        ("v3-cancel-stream", &[0]),
+        ("v3-migrated-failures", &[3]),
+        ("v4-cancel-early", &[0, 2]),
+        ("v4-cancel-stream", &[0]),
+    ];
+    PREFIXES.iter().any(|(name, of)| case.ends_with(name) && of.contains(&n))
+}
+
+#[test]
+fn every_served_response_of_the_own_corpus_gives_the_stream_in_the_log() {
+    assert_eq!(check(&repository().join("corpora/wire")), Tally { equal: 103, prefixes: 2 });
+}
+
+#[test]
+fn every_served_response_of_the_whole_corpus_gives_the_stream_in_the_log() {
+    let Some(shared) = Corpora::shared() else { return };
+    assert_eq!(check(&shared.dir.join("wire")), Tally { equal: 271, prefixes: 7 });
+}
+
+/// The response that is made of a stream begins and ends as the one that was served.
+#[test]
+fn made_responses_begin_and_end_as_those_that_were_served() {
+    let Some(shared) = Corpora::shared() else { return };
+    let (mut seen, mut other) = (HashMap::new(), Vec::new());
+    for case in cases(&shared.dir.join("wire")) {
+        for settled in settled(&case).into_iter().filter(|settled| !is_prefix(&case, settled.n)) {
+            let Settled { told, route, served, stream, is_accepted, .. } = settled;
+            let recorded = Recorded { seq: Seq(0), chunks: &stream, is_accepted };
+            let made = respond(recorded, route.dialect, Fidelity::Exact).unwrap().unwrap();
+            if made.status != served.status {
+                other.push(told);
+                continue;
+            }
+            // A client that found a defect leaves, whether or not the body has come to its end.
+            if served.end != End::Stall {
+                assert_eq!(made.body_end(), served.body_end(), "{told}");
+            }
+            *seen.entry(format!("{:?} {:?}", made.status, made.body_end())).or_insert(0) += 1;
+        }
+    }
+    // The head of the answer for the title came while this one was waited for; the log does not tell whose it was.
+    assert_eq!(other, ["v4-cut-before-first request 0"]);
+    assert_eq!(seen["None Some(Broken)"], 1);
+    assert_eq!(seen["Some(204) Some(Complete)"], 2);
+    assert_eq!(seen["Some(200) Some(Broken)"], 4);
+}
+
+/// Section 11.4: what stands in a log of a compaction or a title, and the answer that was served.
+#[test]
+fn answers_to_compactions_and_titles() {
+    let Some(shared) = Corpora::shared() else { return };
+    let (mut summaries, mut titles) = (0, 0);
+    for case in cases(&shared.dir.join("wire")) {
+        for path in logs::below(&case.join("home/sessions")) {
+            let mut walk = LogFile::open(&path).unwrap().read(&Limits::default()).unwrap();
+            let is_current = walk_is_current(&path);
+            let dialect = if is_current { Dialect::Messages } else { Dialect::Chat };
+            while let Some(event) = walk.next_event().unwrap() {
+                let told = format!("{} seq {}", path.display(), event.seq);
+                let read_back = |chunks: &[(Millis, Chunk)]| {
+                    let recorded = Recorded { seq: event.seq, chunks, is_accepted: true };
+                    let served = respond(recorded, dialect, Fidelity::Exact).unwrap().unwrap();
+                    let (mut read, mut assembler) = (Vec::new(), Assembler::new());
+                    served.read(told_by(dialect, &model_of(chunks), chunks), &mut read);
+                    for chunk in &read {
+                        assembler.push(chunk);
+                    }
+                    assembler
+                };
+                if let Some(chunks) = summary_answer(&event, dialect) {
+                    let assembler = read_back(&chunks);
+                    let print = |print: &dyn Fn(&mut Vec<u8>)| {
+                        let mut out = Vec::new();
+                        print(&mut out);
+                        String::from_utf8(out).unwrap()
+                    };
+                    let blocks: Vec<_> =
+                        assembler.blocks().iter().map(|block| print(&|out| block.print(out))).collect();
+                    let raw = event.member("rawOutput").unwrap().raw();
+                    assert_eq!(format!("[{}]", blocks.join(",")), raw, "{told}");
+                    let usage = assembler.usage().map(|usage| print(&|out| usage.print(out)));
+                    assert_eq!(usage.as_deref(), event.member("usage").map(Js::raw), "{told}");
+                    summaries += 1;
+                }
+                let is_given = event.data.and_then(|data| data.path(&["source", "kind"]));
+                if event.is("session/title") && is_given.is_some_and(|kind| kind.is("provider")) {
+                    let title = event.member("title").unwrap().as_str().unwrap().to_owned();
+                    let assembler = read_back(&title_answer(title.clone(), JsString::from("m"), dialect));
+                    assert_eq!(assembler.blocks(), [Block::Text(title)], "{told}");
+                    titles += 1;
+                }
+            }
+        }
+    }
+    assert!(summaries > 8 && titles > 20, "{summaries} {titles}");
+}
+
+fn walk_is_current(path: &Path) -> bool {
+    LogFile::open(path).unwrap().generation() == Generation::CURRENT
 }

@@ -2,4 +2,6 @@
 
 pub(super) mod failure;
 pub(super) mod read;
+#[cfg(test)]
+mod tests;
 pub(super) mod write;

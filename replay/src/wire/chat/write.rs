@@ -179,21 +179,15 @@ impl Writer<'_> {
         }
         if message == "model returned a completed response with no content" {
             self.settle(&JsString::from("stop"))?;
-        } else if let Some(reason) = behind(failure, "model stopped: ") {
+        } else if let Some(reason) = failure.behind("model stopped: ") {
             self.settle(&reason)?;
-        } else if let Some(shown) = behind(failure, "malformed SSE payload: ") {
+        } else if let Some(shown) = failure.behind("malformed SSE payload: ") {
             self.frames.write(None, payload(shown).to_lossy().as_bytes());
         } else {
             return Err(no_answer(failure));
         }
         Ok(End::Complete)
     }
-}
-
-/// What a message tells behind these words.
-fn behind(failure: &Failure, words: &str) -> Option<JsString> {
-    failure.message.as_wtf8().strip_prefix(words.as_bytes())?;
-    Some(JsString::from_units(failure.message.units().skip(words.encode_utf16().count())))
 }
 
 /// A text that is no JSON and begins like this. What was shown may have been cut, also between the halves of a character.

@@ -310,7 +310,7 @@ impl<'a> Writer<'a> {
                 self.message_stop();
             }
             ("UNSUPPORTED_CONTENT", _) => {
-                let kind = rest_of(failure, "DeepSeek Messages does not support response block ");
+                let kind = failure.behind("DeepSeek Messages does not support response block ");
                 let mut block = b"{\"type\":".to_vec();
                 print_string(&mut block, &kind.ok_or_else(unknown)?);
                 block.push(b'}');
@@ -361,7 +361,7 @@ impl<'a> Writer<'a> {
 
     /// Failures that name the value that they are about.
     fn malformed_value(&mut self, failure: &Failure, words: &str) -> Result<(), Why> {
-        if let Some(reason) = rest_of(failure, "DeepSeek Messages stream: unsupported stop reason ") {
+        if let Some(reason) = failure.behind("DeepSeek Messages stream: unsupported stop reason ") {
             self.message_delta(&reason, b"{}");
             return Ok(());
         }
@@ -370,7 +370,7 @@ impl<'a> Writer<'a> {
             self.message_delta(&JsString::from("end_turn"), format!("{{\"{name}\":-1}}").as_bytes());
             return Ok(());
         }
-        let delta = rest_of(failure, "DeepSeek Messages stream: unsupported delta ");
+        let delta = failure.behind("DeepSeek Messages stream: unsupported delta ");
         let told = delta.and_then(|delta| self.delta_and_block(&delta));
         let (kind, index) = told.ok_or_else(|| no_answer(failure))?;
         let mut data = format!("{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"type\":")
@@ -397,14 +397,6 @@ impl<'a> Writer<'a> {
         });
         Some((JsString::from(delta), open.next_back()?))
     }
-}
-
-/// What a message tells behind these words.
-fn rest_of(failure: &Failure, words: &str) -> Option<JsString> {
-    let rest = failure.message.as_wtf8().strip_prefix(words.as_bytes())?;
-    // A message is told in texts of the wire, which are JSON and may hold anything.
-    let units = failure.message.units().skip(words.encode_utf16().count());
-    (!rest.is_empty()).then(|| JsString::from_units(units))
 }
 
 /// Append counts as the object of the wire, in the client's order.
