@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dshlog_codec::check::EventType;
-use dshlog_codec::json::{Doc, Fields, JsString, Tree};
+use dshlog_codec::json::{Doc, Fields, Js, JsString, Tree};
 use dshlog_codec::{Header, Millis};
 use sha2::{Digest as _, Sha256};
 
@@ -70,8 +70,32 @@ pub struct Setup {
     pub start: Millis,
     /// What ids and waits are drawn from.
     pub seed: u64,
+    /// What is said while a turn goes on, in the order in which it is said.
+    pub inputs: Vec<Input>,
     /// Stops what goes on.
     pub cancel: Cancel,
+}
+
+/// Something that is said while a turn goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The turn and the step of it behind which it comes.
+    pub behind: (u64, u64),
+    /// What is done with it.
+    pub arrival: Arrival,
+    /// The text.
+    pub text: String,
+}
+
+/// What is done with an input (`docs/spec/agent-loop.md`, 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is the prompt of a turn of its own.
+    FollowUp,
+    /// The next step hears it, and there is one because of it.
+    Steer,
+    /// The next step hears it, if there is one.
+    Inject,
 }
 
 impl Default for Setup {
@@ -86,6 +110,7 @@ impl Default for Setup {
             policy: Policy::default(),
             start: Millis(0),
             seed: 0,
+            inputs: Vec::new(),
             cancel: Cancel::default(),
         }
     }
@@ -121,6 +146,7 @@ pub fn converse(
         prompts,
         model,
         tools,
+        done: (0, 0),
         drawn: 0,
         wait: 0.0,
         begun: VecDeque::new(),
@@ -135,6 +161,8 @@ struct Live<'m> {
     model: &'m mut dyn Model,
     tools: &'m dyn Tools,
     clock: Millis,
+    /// The last step that ended.
+    done: (u64, u64),
     /// How much has been drawn.
     drawn: u64,
     /// How long the next attempt waits, in milliseconds.
@@ -180,17 +208,24 @@ impl Live<'_> {
         if self.setup.cancel.is_set() { Err(Stop::Abort(Some(r#"{"kind":"user"}"#.into()))) } else { Ok(()) }
     }
 
-    fn insert(&mut self, prompt: &JsString, log: &mut Log) -> Result<(), Stop> {
+    fn insert(&mut self, text: &JsString, arrival: Arrival, log: &mut Log) -> Result<(), Stop> {
+        let (target, source) = match arrival {
+            Arrival::FollowUp => (Target::NextTurn, "user"),
+            // What wakes somebody who was stopped is for the next turn.
+            Arrival::Steer if self.setup.cancel.is_set() => (Target::NextTurn, "user"),
+            Arrival::Steer => (Target::NextStep, "user"),
+            Arrival::Inject => (Target::NextStep, "context"),
+        };
         let id = self.id();
-        let block = Fields::new().with("type", Tree::string("text")).with("text", Tree::js_string(prompt));
+        let block = Fields::new().with("type", Tree::string("text")).with("text", Tree::js_string(text));
         let message = Fields::new()
             .with("content", Tree::Array(vec![block.into()]))
-            .with("source", Fields::new().with("kind", Tree::string("user")))
+            .with("source", Fields::new().with("kind", Tree::string(source)))
             .with("role", Tree::string("user"))
             .with("id", Tree::js_string(&id));
         let data = Fields::new()
-            .with("target", Tree::string(Target::NextTurn.name()))
-            .with("start", Tree::integer(log.inbox().list(Target::NextTurn).len() as u64))
+            .with("target", Tree::string(target.name()))
+            .with("start", Tree::integer(log.inbox().list(target).len() as u64))
             .with("inserted", Tree::Array(vec![message.into()]));
         let time = self.tick();
         log.write(EventType::InboxSpliced, time, data, Placement::Off)?;
@@ -260,7 +295,12 @@ fn thrown(error: &ModelError) -> Stop {
 }
 
 impl World for Live<'_> {
-    fn others(&mut self, _log: &mut Log) -> Result<(), Stop> {
+    fn others(&mut self, log: &mut Log) -> Result<(), Stop> {
+        let due = self.setup.inputs.iter().take_while(|input| input.behind <= self.done).count();
+        let due: Vec<Input> = self.setup.inputs.drain(..due).collect();
+        for Input { arrival, text, .. } in due {
+            self.insert(&text.as_str().into(), arrival, log)?;
+        }
         Ok(())
     }
 
@@ -268,14 +308,20 @@ impl World for Live<'_> {
         Ok(Stamp { time: self.tick(), id: self.id() })
     }
 
-    fn written(&mut self, _row: &NewEvent) {}
+    fn written(&mut self, row: &NewEvent) {
+        let event = row.event();
+        let count = |name| event.member(name).and_then(Js::as_count).unwrap_or(0);
+        if event.is("step/end") {
+            self.done = (count("turn"), count("step"));
+        }
+    }
 
     fn idle(&mut self, log: &mut Log) -> Result<Idle, Stop> {
         if self.setup.cancel.is_set() {
             return Ok(Idle::Over);
         }
         let Some(prompt) = self.prompts.pop_front() else { return Ok(Idle::Over) };
-        self.insert(&prompt, log)?;
+        self.insert(&prompt, Arrival::FollowUp, log)?;
         Ok(Idle::Turn)
     }
 

@@ -51,7 +51,7 @@ fn changed(
     let places: Vec<usize> = (0..log.rows.len())
         .filter(|at| {
             let is_of = |kind: &&str| log.rows[*at].starts_with(&format!(r#"{{"type":"{kind}","#));
-            if !kinds.iter().any(|kind| is_of(kind)) {
+            if !kinds.iter().any(is_of) {
                 return false;
             }
             let doc = Doc::parse(log.rows[*at].as_str()).unwrap();

@@ -12,6 +12,8 @@ use dshlog_replay::agent::rerun::{Options, rerun};
 use dshlog_replay::compare::{Rules, compare};
 use dshlog_replay::wire::{Dialect, End, Fidelity, Framing, Recorded, Served, expand, respond};
 
+use dshlog_tests::model::skip;
+
 use crate::records::{self, Log};
 
 /// Responses to the requests of a log that were sent, in order; nothing when one of them is no response.
@@ -175,11 +177,13 @@ fn run_again(log: &Log, tally: &mut Tally) {
 #[track_caller]
 fn check(logs: &[Log], least: usize) {
     let mut tally = Tally::default();
-    logs.iter().for_each(|log| run_again(log, &mut tally));
+    for log in logs {
+        run_again(log, &mut tally);
+    }
     let Tally { equal, asked, images, unserved, wrong } = &tally;
-    eprintln!(
-        "{equal} logs equal over HTTP, {asked} requests; {images} need images, {unserved} cannot be served"
-    );
+    skip(&format!(
+        "{images} logs that need images, {unserved} that cannot be served; {equal} with {asked} requests ran"
+    ));
     assert!(wrong.is_empty(), "{} wrong, {equal} equal\n{}", wrong.len(), wrong.join("\n"));
     assert!(*equal >= least, "only {equal}");
 }

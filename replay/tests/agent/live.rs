@@ -5,7 +5,7 @@ use dshlog_codec::header::CwdRule;
 use dshlog_codec::json::Js;
 use dshlog_codec::{Encoding, Generation, Header, Limits, LogFile};
 use dshlog_replay::Request;
-use dshlog_replay::agent::live::{Cancel, Setup, converse};
+use dshlog_replay::agent::live::{Arrival, Cancel, Input, Setup, converse};
 use dshlog_replay::agent::model::{
     Model, ModelError, Scripted, calls_answer, cut_answer, failed_answer, text_answer,
 };
@@ -159,6 +159,80 @@ fn limits_end_a_turn() {
     let setup = Setup { most_steps: Some(2), ..Setup::default() };
     let log = run(setup, &["Loop"], &mut model, &notes());
     assert!(told(&log).ends_with("tool/result call_1, step/end, turn/end blocked"), "{}", told(&log));
+}
+
+/// The table in section 3.2.
+#[test]
+fn what_is_said_while_a_turn_goes_on() {
+    let input = |step, arrival, text: &str| Input { behind: (1, step), arrival, text: text.to_owned() };
+    let with = |inputs| Setup { inputs, ..Setup::default() };
+    let texts = |texts: &[&str]| Scripted::new(texts.iter().map(|text| text_answer(text)));
+    // The turn goes on with another step.
+    let setup = with(vec![input(1, Arrival::Steer, "But shorter")]);
+    let log = run(setup, &["Write"], &mut texts(&["Long.", "Short."]), &NoTools);
+    check(
+        &log,
+        "request/context",
+        "assistant/message, step/end, agent/inbox/spliced, agent/inbox/spliced claim, step/start, user/message, \
+         assistant/message, step/end, turn/end completed",
+    );
+    // Behind an answer that broke off: the end says so all the same.
+    let setup = with(vec![input(1, Arrival::Steer, "Go on")]);
+    let mut model = Scripted::new([cut_answer("So f"), text_answer("ar.")]);
+    let log = run(setup, &["Write"], &mut model, &NoTools);
+    assert!(
+        told(&log).ends_with("step/start, user/message, assistant/message, step/end, turn/end max-tokens")
+    );
+    // A prompt waits for the end of the turn, and no longer.
+    let setup = with(vec![input(1, Arrival::FollowUp, "And then")]);
+    let log = run(setup, &["Write"], &mut texts(&["One.", "Two."]), &NoTools);
+    check(
+        &log,
+        "request/context",
+        "assistant/message, step/end, agent/inbox/spliced, turn/end completed, turn/start, agent/inbox/spliced claim, \
+         step/start, user/message, assistant/message, step/end, turn/end completed",
+    );
+}
+
+/// Nobody goes on with what waits behind a failure, until the next prompt comes. Then the oldest prompt is the first, and
+/// what is for the step stands in front of it.
+#[test]
+fn what_waits_behind_a_failure() {
+    let input = |step, arrival, text: &str| Input { behind: (1, step), arrival, text: text.to_owned() };
+    let inputs = vec![input(1, Arrival::FollowUp, "prompt"), input(2, Arrival::Inject, "context")];
+    let mut model = Scripted::new([
+        calls_answer(1, &[("read_note", r#"{"id":"plan"}"#)]),
+        failed_answer("no", "AUTH"),
+        text_answer("Yes."),
+        text_answer("Yes."),
+    ]);
+    let setup = Setup { inputs, ..Setup::default() };
+    let log = run(setup, &["Write", "again"], &mut model, &notes());
+    check(
+        &log,
+        "turn/end error",
+        "agent/inbox/spliced, turn/start, agent/inbox/spliced claim, agent/inbox/spliced claim, step/start, \
+         user/message, user/message, assistant/message, step/end, turn/end completed, turn/start, \
+         agent/inbox/spliced claim, step/start, user/message, assistant/message, step/end, turn/end completed",
+    );
+    let said = log.rows().iter().map(|row| row.event()).filter(|event| event.is("user/message"));
+    let text = |event: dshlog_codec::Event<'_>| {
+        let block = event.member("content").unwrap().elements().next().unwrap();
+        block.get("text").unwrap().as_str().unwrap().to_string()
+    };
+    assert_eq!(said.map(text).collect::<Vec<_>>(), ["Write", "context", "prompt", "again"]);
+}
+
+/// What would take the square of the turns would take minutes.
+#[test]
+fn a_session_of_a_thousand_turns() {
+    let prompts = vec!["Hi"; 1000];
+    let mut model = Scripted::new(prompts.iter().map(|_| text_answer("Hello.")));
+    let (log, outcome) = converse(header(), Setup::default(), &prompts, &mut model, &NoTools);
+    outcome.unwrap();
+    assert_eq!(log.turn(), 1000);
+    let record = Record::of(&log, 0).unwrap_or_else(|never| match never {});
+    assert!(rerun(&record, Options::default()).unwrap().is_exact(&record));
 }
 
 /// A model whose user stops it when it has said something.
