@@ -7,9 +7,9 @@ use super::chunk::{member, string};
 /// A failure as it stands in the log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// For people; never empty.
+    /// For people.
     pub message: JsString,
-    /// Its class, such as `RATE_LIMIT`; never empty.
+    /// Its class, such as `RATE_LIMIT`. Chat Completions takes it from the reason to stop, which may be empty.
     pub code: JsString,
     /// Of an answer that was refused.
     pub status: Option<u16>,
@@ -38,7 +38,7 @@ impl Failure {
     pub fn read(failure: Js<'_>) -> Option<Failure> {
         const KNOWN: [&str; 6] =
             ["message", "code", "status", "providerRetryAfterMs", "requestId", "offloadImages"];
-        let text = |name| string(failure, name).filter(|text| !text.is_empty());
+        let text = |name| string(failure, name);
         let status = optional(failure, "status", |value| u16::try_from(value.as_count()?).ok()).ok()?;
         let read = Failure {
             message: text("message")?,

@@ -46,12 +46,8 @@ impl Frames {
         if event.is_null() {
             return Err(failed());
         }
-        if let Some(choices) = event.get("choices").filter(|choices| !choices.is_null()) {
-            // JavaScript walks over what is no list in vain, and the client takes that for a broken transfer.
-            let choices = choices.as_array().ok_or_else(failed)?;
-            for choice in choices {
-                self.grow(choice, out);
-            }
+        for choice in list(event.get("choices")).ok_or_else(failed)? {
+            self.grow(choice, out).ok_or_else(|| broken(&self.base))?;
         }
         if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
             self.usage = Some(usage_of(usage));
@@ -64,7 +60,11 @@ impl Frames {
         Failure::new("SSE stream ended without [DONE]", "STREAM_CLOSED")
     }
 
-    fn grow(&mut self, choice: Js<'_>, out: &mut Vec<Chunk>) {
+    /// Take what a choice brings. Nothing at what the client cannot walk over.
+    fn grow(&mut self, choice: Js<'_>, out: &mut Vec<Chunk>) -> Option<()> {
+        if choice.is_null() {
+            return None;
+        }
         let delta = |name| choice.get("delta")?.get(name);
         let text = |name| delta(name).and_then(Js::as_str).filter(|text| !text.is_empty());
         for (name, kind) in [("reasoning_content", BlockKind::Reasoning), ("content", BlockKind::Text)] {
@@ -79,12 +79,16 @@ impl Frames {
                 _ => Chunk::TextDelta { index, text },
             });
         }
-        for call in delta("tool_calls").into_iter().flat_map(Js::elements) {
+        for call in list(delta("tool_calls"))? {
+            if call.is_null() {
+                return None;
+            }
             self.grow_call(call, out);
         }
         if let Some(reason) = string(choice, "finish_reason") {
             self.reason = Some(reason);
         }
+        Some(())
     }
 
     fn grow_call(&mut self, call: Js<'_>, out: &mut Vec<Chunk>) {
@@ -139,23 +143,29 @@ impl Frames {
                 "stop" => Reason::Stop,
                 "tool_calls" => Reason::ToolCalls,
                 "length" => Reason::MaxTokens,
-                _ => return Err(self.stopped(&reason)),
+                _ => return Err(stopped(&reason)),
             },
         };
         out.push(Chunk::Finish(Finish { reason, replay_state: None }));
         Ok(())
     }
+}
 
-    fn stopped(&self, reason: &JsString) -> Failure {
-        let code = reason.to_lossy().to_uppercase();
-        if code.is_empty() {
-            // No failure can be made without a code.
-            return broken(&self.base);
-        }
-        let mut message = JsString::from("model stopped: ");
-        message.push_string(reason);
-        Failure::new(message, &code)
-    }
+fn stopped(reason: &JsString) -> Failure {
+    let mut message = JsString::from("model stopped: ");
+    message.push_string(reason);
+    Failure::new(message, &reason.to_lossy().to_uppercase())
+}
+
+/// The elements of a list that may be missing. What is no list the client walks over in vain, and takes for a broken transfer;
+/// in a string it finds nothing.
+fn list(value: Option<Js<'_>>) -> Option<impl Iterator<Item = Js<'_>>> {
+    let elements = match value.filter(|value| !value.is_null()) {
+        None => None,
+        Some(value) if value.as_str().is_some() => None,
+        Some(value) => Some(value.as_array()?),
+    };
+    Some(elements.into_iter().flatten())
 }
 
 fn empty() -> Failure {
@@ -182,7 +192,7 @@ fn usage_of(wire: Js<'_>) -> Usage {
         let is_safe = |count: f64| count >= 0.0 && count.fract() == 0.0 && count <= SAFE_INTEGER as f64;
         let total = prompt + completion;
         let is_told = wire.get("total_tokens").is_none_or(|told| told.as_f64() == Some(total));
-        if is_safe(prompt) && is_safe(completion) && is_told {
+        if is_safe(prompt) && is_safe(completion) && is_safe(total) && is_told {
             usage.set(Count::Total, total);
         }
     }

@@ -152,6 +152,7 @@ fn the_last_reason_tells_the_end() {
         ("stop_sequence", "STOP_SEQUENCE: model stopped: stop_sequence"),
         ("content_filter", "CONTENT_FILTER: model stopped: content_filter"),
         ("pause_turn", "PAUSE_TURN: model stopped: pause_turn"),
+        ("", ": model stopped: "),
     ] {
         let frames = [&*text, &reason(&format!("\"{told}\"")), DONE];
         assert_eq!(failure(&read(200, &[], &body(&frames), None)), (3, expected.to_owned()));
@@ -229,7 +230,13 @@ fn what_is_wrong_with_a_stream() {
         BodyEnd::Complete,
         (0, "STREAM_CLOSED: SSE stream ended without [DONE]".to_owned()),
     );
-    check(200, &format!("{text}data: null\n\n"), BodyEnd::Complete, (2, broken.clone()));
+    for data in ["null", r#"{"choices":{}}"#, r#"{"choices":5}"#, r#"{"choices":[null]}"#] {
+        check(200, &format!("{text}data: {data}\n\n"), BodyEnd::Complete, (2, broken.clone()));
+    }
+    for calls in ["{}", "5", "[null]"] {
+        let data = delta(&format!(r#""content":"b","tool_calls":{calls}"#));
+        check(200, &format!("{text}data: {data}\n\n"), BodyEnd::Complete, (3, broken.clone()));
+    }
     check(200, &text, BodyEnd::Broken, (2, broken.clone()));
     check(500, "{}", BodyEnd::Broken, (0, broken));
     check(0, "", BodyEnd::Broken, (0, "TRANSPORT: DeepSeek API request to http://h:1 failed".to_owned()));
