@@ -2,6 +2,8 @@
 
 use dshlog_codec::json::{Fields, Js, JsString, Tree};
 
+use dshlog_codec::Generation;
+
 use crate::new_event::NewEvent;
 
 /// A loop.
@@ -18,6 +20,15 @@ pub enum Era {
 }
 
 impl Era {
+    /// The loop that wrote logs of this generation.
+    pub fn of(generation: Generation) -> Self {
+        match generation.0 {
+            0..=2 => Era::V0,
+            3 => Era::V3,
+            _ => Era::V4,
+        }
+    }
+
     /// Claimed messages are told before a request is prepared, not with it.
     pub(super) fn tells_at_once(self) -> bool {
         self.is_first()

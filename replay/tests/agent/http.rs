@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use dshlog_codec::Millis;
 use dshlog_codec::json::{Doc, Js};
+use dshlog_codec::{Millis, Seq};
 use dshlog_replay::agent::http::{Endpoint, HttpModel};
 use dshlog_replay::agent::rerun::{Options, rerun};
 use dshlog_replay::compare::{Rules, compare};
@@ -17,7 +17,7 @@ use dshlog_tests::model::skip;
 use crate::records::{self, Log};
 
 /// Responses to the requests of a log that were sent, in order; nothing when one of them is no response.
-fn responses(log: &Log, dialect: Dialect) -> Option<Vec<Served>> {
+fn responses(log: &Log, dialect: impl Fn(Seq) -> Dialect) -> Option<Vec<Served>> {
     let mut served = Vec::new();
     for row in &log.rows {
         let doc = Doc::parse(row.as_str()).unwrap();
@@ -27,28 +27,31 @@ fn responses(log: &Log, dialect: Dialect) -> Option<Vec<Served>> {
             continue;
         }
         let chunks = expand(doc.root().path(&["data", "stream"]).unwrap()).unwrap();
-        let recorded = Recorded { seq: dshlog_codec::Seq(seq), chunks: &chunks, is_accepted: false };
-        served.extend(respond(recorded, dialect, Fidelity::Exact).ok()?);
+        let recorded = Recorded { seq: Seq(seq), chunks: &chunks, is_accepted: false };
+        served.extend(respond(recorded, dialect(Seq(seq)), Fidelity::Exact).ok()?);
     }
     Some(served)
 }
 
-/// Serves responses in order, one a request. Gives its port, and the number of requests when it is told to stop.
-fn serve(responses: Vec<Served>) -> (u16, mpsc::Receiver<usize>) {
+/// Serves responses in order, one a request. Gives its port, and says something for each request.
+fn serve(responses: Vec<Served>) -> (u16, mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (told, count) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut responses = responses.into_iter();
-        let mut served = 0;
+        let responses = Arc::new(Mutex::new(responses.into_iter()));
+        // Both models keep a connection.
         while let Ok((stream, _)) = listener.accept() {
-            while let Some(response) = request(&stream).then(|| responses.next()).flatten() {
-                served += 1;
-                let _ = told.send(served);
-                if !give(&stream, &response) {
-                    break;
+            let (responses, told) = (Arc::clone(&responses), told.clone());
+            std::thread::spawn(move || {
+                let next = || responses.lock().unwrap().next();
+                while let Some(response) = request(&stream).then(next).flatten() {
+                    let _ = told.send(());
+                    if !give(&stream, &response) {
+                        break;
+                    }
                 }
-            }
+            });
         }
     });
     (port, count)
@@ -142,29 +145,33 @@ struct Tally {
     wrong: Vec<String>,
 }
 
-/// Run a log again against a server that speaks the dialect of its time, or the other one where that cannot tell its streams.
+/// Run a log again against a server, each of its processes in its own dialect, or all in one where that cannot tell its
+/// streams.
 fn run_again(log: &Log, tally: &mut Tally) {
-    let is_current = log.name.contains("session.v4.");
-    let dialects = [Dialect::Messages, Dialect::Chat];
-    let mut order = dialects.into_iter().cycle().skip(usize::from(!is_current)).take(2);
     if log.rows.iter().any(|row| row.contains(r#""type":"image""#)) {
         tally.images += 1;
         return;
     }
-    let found = order.find_map(|dialect| Some((dialect, responses(log, dialect)?)));
-    let Some((dialect, responses)) = found else {
+    let record = log.record();
+    let own =
+        responses(log, |seq| record.dialect(seq)).map(|served| (served, [Dialect::Messages, Dialect::Chat]));
+    let one = || responses(log, |_| Dialect::Messages).map(|served| (served, [Dialect::Messages; 2]));
+    let Some((responses, dialects)) = own.or_else(one) else {
         tally.unserved += 1;
         return;
     };
     let expected = responses.len();
     let (port, count) = serve(responses);
-    let mut endpoint = Endpoint::new(format!("http://127.0.0.1:{port}"), dialect);
-    endpoint.patience = Duration::from_millis(400);
-    let mut model = HttpModel::new(endpoint, Millis(0));
-    let record = log.record();
-    let made = rerun(&record, Options { model: Some(&mut model), ..Options::default() }).unwrap();
+    let mut models = dialects.map(|dialect| {
+        let mut endpoint = Endpoint::new(format!("http://127.0.0.1:{port}"), dialect);
+        endpoint.patience = Duration::from_millis(400);
+        HttpModel::new(endpoint, Millis(0))
+    });
+    let [model, older] = &mut models;
+    let options = Options { model: Some(model), older_model: Some(older), ..Options::default() };
+    let made = rerun(&record, options).unwrap();
     let Ok(comparison) = compare(&record, &made.log, Rules::default());
-    let served = count.try_iter().last().unwrap_or(0);
+    let served = count.try_iter().count();
     if comparison.is_equal() && made.parted.is_none() && served == expected {
         tally.equal += 1;
         tally.asked += served;

@@ -17,6 +17,8 @@ pub(crate) struct Log {
     pub(crate) name: String,
     pub(crate) header: Header,
     pub(crate) cut: u64,
+    /// What it is stored as.
+    pub(crate) generation: Generation,
     pub(crate) rows: Vec<String>,
 }
 
@@ -52,11 +54,11 @@ impl Log {
         if verdict.storage.is_some() || verdict.session.is_some() {
             return None;
         }
-        Some(Log { name, header, cut, rows })
+        Some(Log { name, header, cut, generation: file.generation(), rows })
     }
 
     pub(crate) fn record(&self) -> Record {
-        let mut record = Record::new(self.header.clone(), self.cut);
+        let mut record = Record::new(self.header.clone(), self.cut).stored_as(self.generation);
         for row in &self.rows {
             let doc = Doc::parse(row.as_str()).unwrap();
             record.see(&Event::from_row(doc.root(), Place::default())).unwrap();

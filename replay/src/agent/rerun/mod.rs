@@ -32,6 +32,7 @@ use crate::request::Request;
 use crate::request::header::printed;
 use crate::request::route::RouteChange;
 use crate::stream;
+use crate::wire::Dialect;
 use record::is_recovery;
 
 /// What a run again came to.
@@ -59,6 +60,8 @@ pub struct Options<'o> {
     pub route: RouteChange,
     /// Who is asked; nothing for the answers of the record.
     pub model: Option<&'o mut dyn Model>,
+    /// Who is asked for processes that spoke Chat Completions ([`Record::dialect`]); nothing when that is no other.
+    pub older_model: Option<&'o mut dyn Model>,
     /// Hears of every request that is sent, with the seq that its settlement will have.
     pub on_request: Option<OnRequest<'o>>,
 }
@@ -225,6 +228,19 @@ impl<'r> Replayed<'r> {
         Stop::Ended
     }
 
+    /// Who is asked; nothing for what failed before it was sent, which is in no answer.
+    fn model(&mut self) -> Option<&mut &'r mut dyn Model> {
+        let settled = self.settled()?;
+        if stream::unsent(&settled).is_some() {
+            return None;
+        }
+        let Options { model, older_model, .. } = &mut self.options;
+        match older_model {
+            Some(older) if self.record.dialect(settled.seq) == Dialect::Chat => Some(older),
+            _ => model.as_mut(),
+        }
+    }
+
     fn settled(&self) -> Option<Event<'r>> {
         self.record.event(self.settlement?)
     }
@@ -342,8 +358,7 @@ impl World for Replayed<'_> {
                     // Others may write before it is settled.
                     hear(Seq(at as u64), request());
                 }
-                let is_sent = self.settled().is_some_and(|settled| stream::unsent(&settled).is_none());
-                if let Some(model) = self.options.model.as_mut().filter(|_| is_sent) {
+                if let Some(model) = self.model() {
                     model.open(request()).map_err(|error| Stop::Failed(unknown_error(&error.message)))?;
                 }
                 Ok(())
@@ -355,11 +370,10 @@ impl World for Replayed<'_> {
 
     fn read(&mut self, recorder: &mut Recorder) -> Result<Reading, Stop> {
         let Some(settled) = self.settled() else { return Err(self.lacks()) };
-        // What failed before it was sent is in no answer.
-        let is_sent = stream::unsent(&settled).is_none();
-        if let Some(model) = self.options.model.as_mut().filter(|_| is_sent) {
+        let is_heard = ahead::was_left(&settled) && recorder.chunks() >= ahead::chunks(&settled);
+        if let Some(model) = self.model() {
             // Whoever left an answer left it here.
-            if ahead::was_left(&settled) && recorder.chunks() >= ahead::chunks(&settled) {
+            if is_heard {
                 model.leave();
                 return Ok(Reading::Done);
             }

@@ -2,19 +2,21 @@
 
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::Js;
-use dshlog_codec::{Event, Header};
+use dshlog_codec::{Event, Generation, Header, Seq};
 
 use crate::agent::era::Era;
 use crate::agent::error::AgentError;
 use crate::agent::log::is_snapshot;
 use crate::compare::Source;
 use crate::new_event::NewEvent;
+use crate::wire::Dialect;
 
 /// A log in memory.
 #[derive(Debug)]
 pub struct Record {
     header: Header,
     cut: usize,
+    stored: Generation,
     rows: Vec<Row>,
     ends: Vec<ProcessEnd>,
     eras: Vec<(usize, Era)>,
@@ -50,11 +52,19 @@ impl Record {
         Record {
             header,
             cut,
+            stored: Generation::CURRENT,
             rows: Vec::new(),
             ends: Vec::new(),
             eras: Vec::new(),
             follow: Follow::default(),
         }
+    }
+
+    /// The same, of a log that is stored as an older generation and was carried to V4 on the way. Without this a process that
+    /// left no sign of its age counts as one of today.
+    #[must_use]
+    pub fn stored_as(self, generation: Generation) -> Self {
+        Record { stored: generation, ..self }
     }
 
     /// The record of a log.
@@ -94,7 +104,7 @@ impl Record {
                 (None, None) => None,
             };
             before = era.filter(|era| *era != Era::V4).or(before);
-            self.eras.push((start, era.unwrap_or(Era::V4)));
+            self.eras.push((start, era.unwrap_or_else(|| Era::of(self.stored))));
         }
     }
 
@@ -132,6 +142,14 @@ impl Record {
     /// Its type, if the loop makes it.
     pub(super) fn made(&self, at: usize) -> Option<EventType> {
         self.rows.get(at)?.made
+    }
+
+    /// The language that the process spoke to its model which wrote this event.
+    pub fn dialect(&self, seq: Seq) -> Dialect {
+        match self.era(usize::try_from(seq.0).unwrap_or(usize::MAX)) {
+            Era::V4 => Dialect::Messages,
+            Era::V0 | Era::V0Late | Era::V3 => Dialect::Chat,
+        }
     }
 
     /// Where processes ended.
