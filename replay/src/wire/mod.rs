@@ -3,14 +3,14 @@
 //! | module | what |
 //! |---|---|
 //! | [`chunk`], [`failure`] | what an answer is made of, in no dialect |
-//! | [`pack`] | chunks out of a recorded stream, and back |
+//! | [`mod@pack`] | chunks out of a recorded stream, and back |
 //! | [`assemble`] | content, usage and replay state of a message out of chunks |
 //! | [`sse`] | the framing of event streams |
 //! | [`answer`] | an answer becomes chunks, as it comes: status, headers, bytes cut anywhere |
 //! | [`served`] | one response with all that a client can tell apart, as a value |
 //! | [`recording`] | the answers that a log records |
 //! | [`script`] | what to serve so that a client records a stream again |
-//! | [`lenient`] | what two dialects have in common of one answer |
+//! | [`mod@lenient`] | what two dialects have in common of one answer |
 //! | `messages`, `chat` | the two dialects, each with its reader, its writer and its classes of failures |
 //! | `wording`, `head` | what words and headers of an error tell |
 //!

@@ -1,7 +1,8 @@
 //! Server-sent events, as both adapters read them (`docs/spec/messages-wire.md`, 7).
 //!
 //! Bytes may be cut anywhere. A frame is out as soon as the line end behind its blank line is known to be one: a CR is
-//! none before the next byte has come, since an LF could follow.
+//! none before the next byte has come, since an LF could follow. Where a read of the client ends in a CR, and no line end
+//! comes in any later one, the client leaves that CR open; here it does not matter how the bytes were cut.
 
 /// What stands in an event stream, besides what nobody reads.
 #[derive(Clone, Debug, PartialEq, Eq)]

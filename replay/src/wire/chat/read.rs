@@ -1,6 +1,6 @@
 //! An event stream of Chat Completions becomes chunks (`docs/spec/messages-wire.md`, 15.2 and 15.3).
 
-use dshlog_codec::json::{Doc, Js, JsString, SAFE_INTEGER};
+use dshlog_codec::json::{Doc, Js, JsStr, JsString, SAFE_INTEGER};
 
 use super::super::chunk::{Block, BlockKind, Chunk, Count, Finish, Reason, Usage, string};
 use super::super::failure::Failure;
@@ -79,11 +79,16 @@ impl Frames {
                 _ => Chunk::TextDelta { index, text },
             });
         }
-        for call in list(delta("tool_calls"))? {
+        let calls = delta("tool_calls");
+        for call in list(calls)? {
             if call.is_null() {
                 return None;
             }
-            self.grow_call(call, out);
+            self.grow_call(Some(call), out);
+        }
+        // JavaScript walks over a string too, and finds a call without any member in each character.
+        for _ in calls.and_then(Js::as_str).unwrap_or(JsStr::plain("")).to_lossy().chars() {
+            self.grow_call(None, out);
         }
         if let Some(reason) = string(choice, "finish_reason") {
             self.reason = Some(reason);
@@ -91,12 +96,14 @@ impl Frames {
         Some(())
     }
 
-    fn grow_call(&mut self, call: Js<'_>, out: &mut Vec<Chunk>) {
-        let place = call.get("index").map_or_else(|| "undefined".to_owned(), crate::request::header::printed);
+    fn grow_call(&mut self, call: Option<Js<'_>>, out: &mut Vec<Chunk>) {
+        let member = |name| call.and_then(|call| call.get(name));
+        let place = member("index").map_or_else(|| "undefined".to_owned(), crate::request::header::printed);
         let (index, open) = self.open(BlockKind::ToolCall, Some(place), out);
         let Block::ToolCall { id, name, arguments } = &mut open.block else { return };
-        let function = |name| call.get("function").and_then(|function| string(function, name));
-        if let Some(known) = string(call, "id").filter(|id| !id.is_empty()) {
+        let text = |of: Option<Js<'_>>, name| of.and_then(|of| string(of, name));
+        let function = |name| text(member("function"), name);
+        if let Some(known) = text(call, "id").filter(|id| !id.is_empty()) {
             *id = known;
         }
         if let Some(known) = function("name").filter(|name| !name.is_empty()) {
@@ -158,7 +165,7 @@ fn stopped(reason: &JsString) -> Failure {
 }
 
 /// The elements of a list that may be missing. What is no list the client walks over in vain, and takes for a broken transfer;
-/// in a string it finds nothing.
+/// a string has no elements, but can be walked over.
 fn list(value: Option<Js<'_>>) -> Option<impl Iterator<Item = Js<'_>>> {
     let elements = match value.filter(|value| !value.is_null()) {
         None => None,
@@ -185,8 +192,11 @@ fn usage_of(wire: Js<'_>) -> Usage {
     let cached =
         number(&["prompt_tokens_details", "cached_tokens"]).or_else(|| number(&["prompt_cache_hit_tokens"]));
     let mut usage = Usage::new();
-    usage.set(Count::Input, prompt.unwrap_or(0.0) - cached.unwrap_or(0.0));
-    usage.set(Count::Output, completion.unwrap_or(0.0));
+    // The client subtracts from what is not there, too, and tells the result as `null`.
+    usage.set(Count::Input, prompt.unwrap_or(f64::NAN) - cached.unwrap_or(0.0));
+    if let Some(completion) = completion {
+        usage.set(Count::Output, completion);
+    }
     if let (Some(prompt), Some(completion)) = (prompt, completion) {
         #[expect(clippy::cast_precision_loss, reason = "it is the largest integer that loses nothing")]
         let is_safe = |count: f64| count >= 0.0 && count.fract() == 0.0 && count <= SAFE_INTEGER as f64;

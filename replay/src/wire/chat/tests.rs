@@ -195,6 +195,8 @@ fn counts() {
             r#""inputTokens":7,"outputTokens":2,"totalTokens":12,"cacheReadTokens":3,"reasoningTokens":1"#,
         ),
         (r#""prompt_tokens":1.5,"completion_tokens":2"#, r#""inputTokens":1.5,"outputTokens":2"#),
+        (r#""completion_tokens":2"#, r#""inputTokens":null,"outputTokens":2"#),
+        (r#""prompt_tokens":1"#, r#""inputTokens":1"#),
     ] {
         let frame = format!(r#"{{"choices":[],"usage":{{{told}}}}}"#);
         let frames = [&*frame, r#"{"usage":null}"#, &text, DONE];
