@@ -229,15 +229,15 @@ impl<'r> Replayed<'r> {
     }
 
     /// Who is asked; nothing for what failed before it was sent, which is in no answer.
-    fn model(&mut self) -> Option<&mut &'r mut dyn Model> {
+    fn model(&mut self) -> Option<&mut (dyn Model + 'r)> {
         let settled = self.settled()?;
         if stream::unsent(&settled).is_some() {
             return None;
         }
         let Options { model, older_model, .. } = &mut self.options;
         match older_model {
-            Some(older) if self.record.dialect(settled.seq) == Dialect::Chat => Some(older),
-            _ => model.as_mut(),
+            Some(older) if self.record.dialect(settled.seq) == Dialect::Chat => Some(&mut **older),
+            _ => model.as_deref_mut(),
         }
     }
 
