@@ -84,27 +84,18 @@ fn give(mut stream: &TcpStream, served: &Served) -> bool {
         }
         return false;
     };
-    let mut head = format!("HTTP/1.1 {status} Status\r\n");
-    let known: Vec<_> = served
-        .headers
-        .iter()
-        .filter(|(name, _)| {
-            !name.contains("length") && !name.contains("transfer") && !name.contains("connection")
-        })
-        .collect();
-    for (name, value) in known {
-        head.push_str(&format!("{name}: {value}\r\n"));
-    }
+    let framing = |name: &str| ["length", "transfer", "connection"].iter().any(|part| name.contains(part));
     let length: usize = served.writes.iter().map(|write| write.bytes.len()).sum();
     let is_chunked = served.framing == Some(Framing::Chunked);
-    match served.framing {
-        Some(Framing::Chunked) => head.push_str("transfer-encoding: chunked\r\n"),
-        Some(Framing::Close) => head.push_str("connection: close\r\n"),
-        Some(Framing::Length | Framing::None) | None => {
-            head.push_str(&format!("content-length: {length}\r\n"));
-        }
-    }
-    head.push_str("\r\n");
+    let mut head = vec![format!("HTTP/1.1 {status} Status")];
+    let headers = served.headers.iter().filter(|(name, _)| !framing(name));
+    head.extend(headers.map(|(name, value)| format!("{name}: {value}")));
+    head.push(match served.framing {
+        Some(Framing::Chunked) => "transfer-encoding: chunked".to_owned(),
+        Some(Framing::Close) => "connection: close".to_owned(),
+        Some(Framing::Length | Framing::None) | None => format!("content-length: {length}"),
+    });
+    let head = head.join("\r\n") + "\r\n\r\n";
     let mut write = |bytes: &[u8]| stream.write_all(bytes).and_then(|()| stream.flush()).is_ok();
     let mut fine = write(head.as_bytes());
     for part in &served.writes {
