@@ -222,6 +222,43 @@ fn a_first_update_that_was_killed_is_gone_on_with() {
     assert_eq!(found(&place, &["--index", "index"]), found(&place, &["--scan"]));
 }
 
+/// Wait for what another process does; 30 seconds are never needed.
+fn wait_until(what: &str, is_so: &dyn Fn() -> bool) {
+    for _ in 0..600 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{what}");
+}
+
+/// The system names changes below the name that was asked for, and the index knows logs by their real names.
+#[cfg(unix)]
+#[test]
+fn a_follower_of_a_linked_home_knows_each_session_once() {
+    let place = place(&["v4-multi-turn"]);
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let ends = frames(&all);
+    fs::write(&log, &all[..ends[ends.len() - 2]]).unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(place.home(), &link).unwrap();
+    let mut follower = place.command(&["index", "--watch", "--home", "link", "--index", "index", "-q"]);
+    let mut follower = follower.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let generation = || {
+        let output = place.run(&["index", "--status", "--index", "index", "--format", "json"]);
+        let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        told.and_then(|told| told["generation"].as_u64()).unwrap_or(0)
+    };
+    wait_until("the follower begins", &|| generation() == 1);
+    fs::write(&log, &all).unwrap();
+    wait_until("the follower goes on", &|| generation() > 1);
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+    assert_eq!(documents(&place, &["--index", "index"]), found(&place, &["--scan"]));
+}
+
 /// A follower whose index is deleted makes it anew, all of it.
 #[test]
 fn a_follower_survives_the_loss_of_its_index() {
@@ -232,15 +269,6 @@ fn a_follower_survives_the_loss_of_its_index() {
     fs::write(&log, &all[..ends[1]]).unwrap();
     let mut follower = place.command(&["index", "--watch", "--index", "index", "-q"]);
     let mut follower = follower.stdout(std::process::Stdio::null()).spawn().unwrap();
-    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
-        for _ in 0..600 {
-            if is_so() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        panic!("{what}");
-    };
     let kept = ["--no-update", "--index", "index"];
     let knows = |count: u64| {
         let query =

@@ -28,7 +28,7 @@ pub use fresh::{Freshness, freshen};
 pub(crate) use reader::{Facts, copies};
 pub use schema::{Fields, SCHEMA_VERSION, builder, register};
 pub use update::{Progress, Report, Skipped, Update, Wait};
-pub use watch::{Watch, watch};
+pub use watch::watch;
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
