@@ -17,6 +17,7 @@ pub mod hit;
 pub mod index;
 pub mod language;
 pub mod matching;
+mod pool;
 pub mod rank;
 pub mod scan;
 pub mod session;

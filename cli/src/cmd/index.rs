@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use dshlog_query::Soundness;
 use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, watch};
 
 use crate::args::{Format, Index};
@@ -53,19 +52,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
 /// What an index holds.
 fn status(ctx: &mut Ctx, folder: &Path, format: Format) -> Result<Outcome, Failure> {
     let index = Opened::open(folder).map_err(failure)?;
-    let sessions = index.sessions().map_err(failure)?;
-    let skipped: Vec<Skipped> = sessions
-        .into_iter()
-        .filter_map(|session| {
-            let (is_partial, reason) = match session.soundness {
-                Soundness::Whole => return None,
-                Soundness::Partial(reason) => (true, reason),
-                Soundness::Unreadable(reason) => (false, reason),
-            };
-            let id = Some(session.id).filter(|id| !id.is_empty());
-            Some(Skipped { path: session.path, session: id, is_partial, reason })
-        })
-        .collect();
+    let skipped = index.skipped().map_err(failure)?;
     show(ctx, folder, None, &skipped, format)?;
     Ok(Outcome::Clean)
 }

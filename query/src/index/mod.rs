@@ -145,6 +145,11 @@ impl Index {
         Ok(self.catalog.sessions()?.into_iter().map(|(_, session)| session).collect())
     }
 
+    /// The logs that are not whole in the index.
+    pub fn skipped(&self) -> Result<Vec<Skipped>> {
+        Ok(self.catalog.unsound_rows()?.iter().filter_map(Skipped::of).collect())
+    }
+
     /// How many sessions are not whole in the index: partial, and unreadable.
     pub fn unsound(&self) -> Result<(u64, u64)> {
         self.catalog.unsound()
@@ -159,5 +164,3 @@ impl Index {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod update_tests;

@@ -32,6 +32,15 @@ impl Known {
     pub(super) fn is_changed(&self) -> bool {
         self.row.as_ref().is_none_or(|row| row.stamp() != self.candidate.stamp)
     }
+
+    /// How much of it is new, as far as its size tells: what stands behind the mark of the last walk, or all.
+    pub(super) fn bytes(&self) -> u64 {
+        if !self.is_changed() {
+            return 0;
+        }
+        let before = self.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
+        self.candidate.stamp.len.saturating_sub(before)
+    }
 }
 
 /// How deep each log stands below logs that it begins with a copy of: those of depth 0 are read first. Rings and logs

@@ -10,8 +10,8 @@ use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
 use super::folder::{Folder, Lock, rules};
 use super::reconcile::{Known, Place, depths, place, skips};
 use super::schema::{Fields, builder, register};
-use super::writer::{Reader, Work, skipped};
-use crate::catalog::{Catalog, Changes};
+use super::writer::{Reader, Work};
+use crate::catalog::{Catalog, Changes, LogRow};
 use crate::corpus::{Candidate, Corpus, Look};
 use crate::error::{Error, Result};
 use crate::session::Soundness;
@@ -79,6 +79,18 @@ pub struct Skipped {
     pub is_partial: bool,
     /// Why not all.
     pub reason: String,
+}
+
+impl Skipped {
+    /// What a row says of a log that is not whole.
+    pub(super) fn of(row: &LogRow) -> Option<Skipped> {
+        Some(Skipped {
+            path: row.path.clone(),
+            session: Some(row.session.clone()).filter(|session| !session.is_empty()),
+            is_partial: matches!(row.soundness, Soundness::Partial(_)),
+            reason: row.soundness.reason()?.to_owned(),
+        })
+    }
 }
 
 /// Logs of so many bytes are read between two commits. A run that is killed keeps what was committed.
@@ -283,9 +295,8 @@ impl Update {
         let mut next_log = self.catalog.state()?.next_log;
         let mut order: Vec<(usize, &Known)> = depths(logs).into_iter().zip(logs).collect();
         order.sort_by_key(|(depth, _)| *depth);
-        let news = logs.iter().filter(|log| log.is_changed());
-        let bytes: u64 = news.clone().map(bytes_of).sum();
-        progress.begin(news.count() as u64, bytes);
+        let bytes: u64 = logs.iter().map(Known::bytes).sum();
+        progress.begin(logs.iter().filter(|log| log.is_changed()).count() as u64, bytes);
 
         let rows = logs.iter().filter_map(|log| log.row.as_ref());
         let before: HashMap<u64, Soundness> = rows.map(|row| (row.log, row.soundness.clone())).collect();
@@ -307,7 +318,7 @@ impl Update {
                 let is_other = log.row.as_ref().is_some_and(|row| row.skips_inherited != skips);
                 if !log.is_changed() && !is_other {
                     report.unchanged += 1;
-                    report.skipped.extend(log.row.as_ref().and_then(skipped));
+                    report.skipped.extend(log.row.as_ref().and_then(Skipped::of));
                     continue;
                 }
                 let number = log.row.as_ref().map_or_else(
@@ -324,7 +335,7 @@ impl Update {
                 let reader = Reader { corpus, writer, fields: Fields::new().1 };
                 for read in reader.read_all(batch, jobs, progress)? {
                     let row = read.note(&mut changes, &mut report);
-                    report.skipped.extend(skipped(&row));
+                    report.skipped.extend(Skipped::of(&row));
                     touched.extend(
                         before
                             .get(&row.log)
@@ -393,12 +404,6 @@ impl Update {
     }
 }
 
-/// How much of a log is to be read, as far as its size tells.
-fn bytes_of(log: &Known) -> u64 {
-    let before = log.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
-    log.candidate.stamp.len.saturating_sub(before)
-}
-
 fn writer_of(session: &mut Option<IndexWriter>) -> Result<&mut IndexWriter> {
     let gone = || tantivy::TantivyError::SystemError("no writer was begun".to_owned());
     session.as_mut().ok_or_else(|| gone().into())
@@ -436,11 +441,11 @@ pub(super) fn committed(text: &tantivy::Index) -> Result<u64> {
 }
 
 /// What name, catalog and, where something changed, header tell of a log.
-fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<crate::catalog::LogRow>) -> Known {
-    if let Some(row) = row.as_ref().filter(|row| row.stamp() == candidate.stamp) {
-        let seed = row.parent.clone().filter(|_| row.is_seeded);
-        let session = Some(row.session.clone()).filter(|session| !session.is_empty());
-        return Known { candidate, session, seed, row: Some(row.clone()) };
+fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<LogRow>) -> Known {
+    if let Some(known) = row.as_ref().filter(|row| row.stamp() == candidate.stamp) {
+        let seed = known.parent.clone().filter(|_| known.is_seeded);
+        let session = Some(known.session.clone()).filter(|session| !session.is_empty());
+        return Known { candidate, row, session, seed };
     }
     let header = corpus.header(&candidate).ok();
     let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
