@@ -379,6 +379,26 @@ fn a_damaged_index_is_made_anew() {
     assert!(told >= 28, "{told}");
 }
 
+/// A file that cannot even be opened keeps a search from the index; an update alone would not look at it.
+#[test]
+fn a_search_makes_an_index_anew_that_cannot_be_opened() {
+    let place = place(&["v4-multi-turn"]);
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    for kind in ["fast", "fieldnorm", "idx", "pos", "store", "term"] {
+        let files = fs::read_dir(place.path().join("index/text")).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.into_iter().find(|path| path.extension().is_some_and(|it| it == kind)).unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        let end = bytes.len() - 8;
+        bytes[end..].fill(0x55);
+        fs::write(&file, bytes).unwrap();
+        let output = place.run(&["search", "the", "--index", "index"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.contains("made anew"), "{kind}: {told}");
+        assert_eq!(found(&place, &["--index", "index"]), expected, "{kind}");
+    }
+}
+
 #[test]
 fn folders_of_others_are_left_alone() {
     let place = place(&["v4-multi-turn"]);
