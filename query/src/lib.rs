@@ -6,7 +6,7 @@
 //! the catalog beside it.
 
 pub mod analysis;
-pub mod catalog;
+mod catalog;
 pub mod corpus;
 pub mod dataset;
 pub mod document;

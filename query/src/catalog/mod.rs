@@ -24,7 +24,7 @@ pub(crate) use row::LogRow;
 const APPLICATION: i32 = 0x6473_6c71;
 
 /// Number of the tables. An older one is made anew, a newer one refused.
-pub const FORMAT: u32 = 1;
+const FORMAT: u32 = 1;
 
 /// A reader or writer of another process is waited for so long. Only writers of the database itself ever wait.
 const PATIENCE: Duration = Duration::from_secs(5);
