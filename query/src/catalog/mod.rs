@@ -381,6 +381,14 @@ impl Catalog {
         Ok(text.map(|text| row::soundness_of(&text)))
     }
 
+    /// The session that the log of another one begins with events of.
+    pub(crate) fn seed(&self, session: &str) -> Result<Option<String>> {
+        let select =
+            "SELECT parent FROM logs WHERE session = ?1 AND is_seeded AND parent IS NOT NULL LIMIT 1";
+        let mut select = self.database.prepare_cached(select)?;
+        Ok(select.query_row([session], |row| row.get(0)).optional()?)
+    }
+
     /// The logs that are not whole in the index.
     pub(crate) fn unsound_rows(&self) -> Result<Vec<LogRow>> {
         let select = LogRow::select("WHERE soundness <> 'whole' ORDER BY log");

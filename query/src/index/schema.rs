@@ -98,7 +98,7 @@ impl Fields {
     }
 
     /// A document as the index takes it, as one of the log in row `log` of the catalog.
-    pub(super) fn to_tantivy(&self, document: &Document, log: u64) -> TantivyDocument {
+    pub(super) fn to_tantivy(self, document: &Document, log: u64) -> TantivyDocument {
         let mut out = TantivyDocument::default();
         out.add_u64(self.log, log);
         out.add_u64(self.seq, document.seq.0);

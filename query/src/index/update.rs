@@ -8,7 +8,7 @@ use tantivy::IndexWriter;
 use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
 
 use super::folder::{Folder, Lock, rules};
-use super::reconcile::{Known, Place, depths, place, skips};
+use super::reconcile::{Known, Parents, Place, depths, place};
 use super::schema::{Fields, builder, register};
 use super::writer::{Reader, Work};
 use crate::catalog::{Catalog, Changes, LogRow};
@@ -183,27 +183,28 @@ impl Update {
         self.catalog.claim(corpus.root())?;
         let mut listing = corpus.list();
         let mut rows = self.catalog.rows()?;
-        let mut soundness: HashMap<String, Soundness> = HashMap::new();
+        let mut parents = Parents::default();
         let mut logs = Vec::with_capacity(listing.candidates.len());
         for candidate in std::mem::take(&mut listing.candidates) {
             let row = rows.remove(&place(&candidate));
             logs.push(known(corpus, candidate, row));
         }
         for log in &logs {
+            parents.note(log);
             if let (Some(row), false) = (&log.row, log.is_changed()) {
-                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+                parents.soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
             }
         }
         // What cannot be looked at now is not gone.
         rows.retain(|(path, _), row| {
             let is_hidden = listing.hides(path);
             if is_hidden {
-                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+                parents.soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
             }
             !is_hidden
         });
         let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
-        let (mut report, _) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
+        let (mut report, _) = self.apply(corpus, &logs, &removed, parents, jobs, progress)?;
         self.catalog.looked(now(), &listing.folders)?;
         for (path, reason) in listing.passed_over {
             report.skipped.push(Skipped { path, session: None, is_partial: false, reason });
@@ -240,9 +241,9 @@ impl Update {
             let row = self.catalog.row_at(&candidate.path, candidate.entry.as_deref())?;
             logs.push(known(corpus, candidate, row));
         }
-        let mut soundness = self.soundness_of_parents(&logs)?;
-        soundness.retain(|session, _| !sessions.contains(session));
-        let (mut report, touched) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
+        let mut parents = self.parents_of(&logs)?;
+        parents.soundness.retain(|session, _| !sessions.contains(session));
+        let (mut report, touched) = self.apply(corpus, &logs, &removed, parents, jobs, progress)?;
         sessions.extend(touched);
         while !sessions.is_empty() {
             let mut children = Vec::new();
@@ -255,23 +256,32 @@ impl Update {
                     }
                 }
             }
-            let soundness = self.soundness_of_parents(&children)?;
-            let (more, touched) = self.apply(corpus, &children, &[], soundness, jobs, progress)?;
+            let parents = self.parents_of(&children)?;
+            let (more, touched) = self.apply(corpus, &children, &[], parents, jobs, progress)?;
             report.add(more);
             sessions = touched;
         }
         Ok(report)
     }
 
-    /// How far the logs that some begin with a copy of are in the index.
-    fn soundness_of_parents(&self, logs: &[Known]) -> Result<HashMap<String, Soundness>> {
-        let mut soundness = HashMap::new();
+    /// What the index knows of the logs that some begin with a copy of, and what these begin with in turn.
+    fn parents_of(&self, logs: &[Known]) -> Result<Parents> {
+        let mut parents = Parents::default();
+        for log in logs {
+            parents.note(log);
+        }
         for seed in logs.iter().filter_map(|log| log.seed.as_ref()) {
-            if let Some(parent) = self.catalog.soundness(seed)? {
-                soundness.insert(seed.clone(), parent);
+            if let Some(soundness) = self.catalog.soundness(seed)? {
+                parents.soundness.insert(seed.clone(), soundness);
+            }
+            let mut session = seed.clone();
+            while !parents.seeds.contains_key(&session)
+                && let Some(next) = self.catalog.seed(&session)?
+            {
+                parents.seeds.insert(std::mem::replace(&mut session, next.clone()), next);
             }
         }
-        Ok(soundness)
+        Ok(parents)
     }
 
     /// Note what a look at some folders saw, so that the next one passes over them.
@@ -286,7 +296,7 @@ impl Update {
         corpus: &dyn Corpus,
         logs: &[Known],
         removed: &[u64],
-        mut soundness: HashMap<String, Soundness>,
+        mut parents: Parents,
         jobs: usize,
         progress: &dyn Progress,
     ) -> Result<(Report, Vec<String>)> {
@@ -314,7 +324,7 @@ impl Update {
             // Decided here: what the level above gave is known.
             let mut work = Vec::new();
             for (_, log) in level {
-                let skips = skips(log, &soundness);
+                let skips = parents.skips(log);
                 let is_other = log.row.as_ref().is_some_and(|row| row.skips_inherited != skips);
                 if !log.is_changed() && !is_other {
                     report.unchanged += 1;
@@ -342,7 +352,7 @@ impl Update {
                             .is_none_or(|was| *was != row.soundness)
                             .then(|| row.session.clone()),
                     );
-                    soundness.insert(row.session, row.soundness);
+                    parents.soundness.insert(row.session, row.soundness);
                 }
                 changes.next_log = next_log;
                 self.commit(writer_of(&mut session)?, &std::mem::take(&mut changes))?;
