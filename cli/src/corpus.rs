@@ -33,7 +33,7 @@ impl HomeCorpus {
     }
 
     fn open(&self, candidate: &Candidate) -> dshlog_codec::Result<Log> {
-        let chosen = placed(&location(candidate), Some(&self.root), Path::new("/"));
+        let chosen = placed(&location_of(candidate), Some(&self.root), Path::new("/"));
         Log::open(&chosen, Form::Current, &self.kin)
     }
 
@@ -90,7 +90,7 @@ impl Corpus for HomeCorpus {
     }
 
     fn header(&self, candidate: &Candidate) -> dshlog_codec::Result<Header> {
-        stores::header(&location(candidate))
+        stores::header(&location_of(candidate))
     }
 
     fn read(
@@ -201,11 +201,15 @@ fn is_gone(path: &Path) -> bool {
 }
 
 /// Where a log is, as one path.
-pub(crate) fn location(candidate: &Candidate) -> PathBuf {
-    match &candidate.entry {
-        Some(id) => Place { store: candidate.path.clone(), id: id.clone() }.path(),
-        None => candidate.path.clone(),
+pub(crate) fn location(path: &Path, entry: Option<&str>) -> PathBuf {
+    match entry {
+        Some(id) => Place { store: path.to_owned(), id: id.to_owned() }.path(),
+        None => path.to_owned(),
     }
+}
+
+fn location_of(candidate: &Candidate) -> PathBuf {
+    location(&candidate.path, candidate.entry.as_deref())
 }
 
 /// The sessions of stores that a walk found.
@@ -222,7 +226,7 @@ fn add_stores(listing: &mut Listing, walk: &Walk) {
                 entries
                     .into_iter()
                     .map(|entry| Candidate { path: store.clone(), entry: Some(entry.id), stamp: entry.stamp })
-                    .filter(|candidate| listed.contains(&*location(candidate))),
+                    .filter(|candidate| listed.contains(&*location_of(candidate))),
             ),
             Err(error) => listing.passed_over.push((store, error.to_string())),
         }

@@ -125,13 +125,19 @@ impl Reading {
 /// What a fault says, with its place in the log and its causes. The log itself is named beside it.
 fn reason(fault: &dshlog_codec::Error) -> String {
     let place = At { path: None, generation: None, ..fault.position().clone() };
+    let text = without_place(fault);
+    if place == At::default() { text } else { format!("{text} [{place}]") }
+}
+
+/// What a fault says, with its causes. Its place is shown apart.
+pub(crate) fn without_place(fault: &dshlog_codec::Error) -> String {
     let mut text = fault.kind().to_string();
     let mut cause = std::error::Error::source(fault.kind());
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
     }
-    if place == At::default() { text } else { format!("{text} [{place}]") }
+    text
 }
 
 /// A node that left the surface.

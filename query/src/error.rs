@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use tantivy::TantivyError;
+use tantivy::directory::error::OpenReadError;
+
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -86,7 +89,7 @@ pub enum Error {
     },
     /// The full-text index.
     #[error("the full-text index: {0}")]
-    Tantivy(#[from] tantivy::TantivyError),
+    Tantivy(#[from] TantivyError),
     /// The catalog.
     #[error("the catalog: {0}")]
     Sqlite(#[from] rusqlite::Error),
@@ -96,22 +99,10 @@ impl Error {
     /// True when making the index anew helps: it is damaged, or made with older rules.
     pub fn is_curable(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
-        use tantivy::TantivyError::{
-            DataCorruption, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument, OpenReadError,
-            SchemaError,
-        };
         match self {
             Error::Damaged { .. } | Error::Outdated { .. } => true,
             Error::Sqlite(error) => matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)),
-            Error::Tantivy(error) => matches!(
-                error,
-                DataCorruption(_)
-                    | FieldNotFound(_)
-                    | IncompatibleIndex(_)
-                    | IndexBuilderMissingArgument(_)
-                    | OpenReadError(_)
-                    | SchemaError(_)
-            ),
+            Error::Tantivy(error) => is_of_content(error),
             _ => false,
         }
     }
@@ -119,5 +110,52 @@ impl Error {
     /// A failure of the file system.
     pub(crate) fn io(action: &'static str, path: &std::path::Path, source: std::io::Error) -> Error {
         Error::Io { action, path: path.to_owned(), source }
+    }
+}
+
+/// True when what stands in the files of the full-text index is at fault. A disk that fails and a system without free
+/// file handles are not, and an index that they hide must not be deleted.
+fn is_of_content(error: &TantivyError) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    match error {
+        TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => {
+            // Tantivy says so of a footer that it cannot read.
+            matches!(io_error.kind(), InvalidData | UnexpectedEof)
+        }
+        error => matches!(
+            error,
+            TantivyError::DataCorruption(_)
+                | TantivyError::FieldNotFound(_)
+                | TantivyError::IncompatibleIndex(_)
+                | TantivyError::IndexBuilderMissingArgument(_)
+                | TantivyError::OpenReadError(_)
+                | TantivyError::SchemaError(_)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_the_disk_says_is_not_cured_by_deleting() {
+        let open = |kind: ErrorKind| -> Error {
+            let error = OpenReadError::wrap_io_error(io::Error::from(kind), PathBuf::from("x.idx"));
+            TantivyError::OpenReadError(error).into()
+        };
+        for (kind, is_curable) in [
+            (ErrorKind::InvalidData, true),
+            (ErrorKind::UnexpectedEof, true),
+            (ErrorKind::PermissionDenied, false),
+            (ErrorKind::Other, false),
+        ] {
+            assert_eq!(open(kind).is_curable(), is_curable, "{kind}");
+        }
+        let gone = OpenReadError::FileDoesNotExist(PathBuf::from("x.idx"));
+        assert!(Error::from(TantivyError::OpenReadError(gone)).is_curable());
+        assert!(!Error::Locked(PathBuf::new()).is_curable());
     }
 }

@@ -6,7 +6,7 @@
 //! the catalog beside it.
 
 pub mod analysis;
-pub mod catalog;
+mod catalog;
 pub mod corpus;
 pub mod dataset;
 pub mod document;
@@ -17,6 +17,7 @@ pub mod hit;
 pub mod index;
 pub mod language;
 pub mod matching;
+mod pool;
 pub mod rank;
 pub mod scan;
 pub mod session;

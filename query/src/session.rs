@@ -2,8 +2,12 @@
 
 use std::path::PathBuf;
 
-use dshlog_codec::{Generation, Millis};
+use dshlog_codec::json::JsString;
+use dshlog_codec::{Generation, Header, Millis};
 use serde::{Deserialize, Serialize};
+
+use crate::corpus::Candidate;
+use crate::extract::Extractor;
 
 /// A session as hits show it and filters ask for it. Texts are those of the header, with U+FFFD for what is no Unicode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,34 @@ pub struct Session {
     pub soundness: Soundness,
 }
 
+impl Session {
+    /// What a log tells of its session: the header, unless it cannot be read, and the events that were seen.
+    pub(crate) fn new(
+        candidate: &Candidate,
+        header: Option<&Header>,
+        seen: &Extractor,
+        soundness: Soundness,
+    ) -> Session {
+        let text = |text: &JsString| text.to_lossy().into_owned();
+        let created = header.map_or(0, |header| i64::try_from(header.created_at).unwrap_or(i64::MAX));
+        Session {
+            id: header.map(|header| text(&header.id)).unwrap_or_default(),
+            path: candidate.path.clone(),
+            entry: candidate.entry.clone(),
+            generation: header.map_or(Generation(0), |header| header.version),
+            project: header.and_then(|header| header.cwd.as_ref()).map(text),
+            created: Millis(created),
+            last: Millis(seen.last),
+            parent: header.and_then(|header| header.parent_session.as_ref()).map(text),
+            is_seeded: header.is_some_and(|header| header.is_seeded),
+            is_subagent: header.is_some_and(|header| header.is_subagent),
+            preset: header.and_then(|header| header.agent_preset.as_ref()).map(text),
+            title: seen.title.clone(),
+            soundness,
+        }
+    }
+}
+
 /// How far a log could be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -46,4 +78,23 @@ pub enum Soundness {
     Partial(String),
     /// Not at all; the reason.
     Unreadable(String),
+}
+
+impl Soundness {
+    /// Its name in outputs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Soundness::Whole => "whole",
+            Soundness::Partial(_) => "partial",
+            Soundness::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// Why the log could not be read to its end.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Soundness::Whole => None,
+            Soundness::Partial(reason) | Soundness::Unreadable(reason) => Some(reason),
+        }
+    }
 }

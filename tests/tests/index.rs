@@ -222,6 +222,43 @@ fn a_first_update_that_was_killed_is_gone_on_with() {
     assert_eq!(found(&place, &["--index", "index"]), found(&place, &["--scan"]));
 }
 
+/// Wait for what another process does; 30 seconds are never needed.
+fn wait_until(what: &str, is_so: &dyn Fn() -> bool) {
+    for _ in 0..600 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    panic!("{what}");
+}
+
+/// The system names changes below the name that was asked for, and the index knows logs by their real names.
+#[cfg(unix)]
+#[test]
+fn a_follower_of_a_linked_home_knows_each_session_once() {
+    let place = place(&["v4-multi-turn"]);
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let ends = frames(&all);
+    fs::write(&log, &all[..ends[ends.len() - 2]]).unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(place.home(), &link).unwrap();
+    let mut follower = place.command(&["index", "--watch", "--home", "link", "--index", "index", "-q"]);
+    let mut follower = follower.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let generation = || {
+        let output = place.run(&["index", "--status", "--index", "index", "--format", "json"]);
+        let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        told.and_then(|told| told["generation"].as_u64()).unwrap_or(0)
+    };
+    wait_until("the follower begins", &|| generation() == 1);
+    fs::write(&log, &all).unwrap();
+    wait_until("the follower goes on", &|| generation() > 1);
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+    assert_eq!(documents(&place, &["--index", "index"]), found(&place, &["--scan"]));
+}
+
 /// A follower whose index is deleted makes it anew, all of it.
 #[test]
 fn a_follower_survives_the_loss_of_its_index() {
@@ -232,15 +269,6 @@ fn a_follower_survives_the_loss_of_its_index() {
     fs::write(&log, &all[..ends[1]]).unwrap();
     let mut follower = place.command(&["index", "--watch", "--index", "index", "-q"]);
     let mut follower = follower.stdout(std::process::Stdio::null()).spawn().unwrap();
-    let wait_until = |what: &str, is_so: &dyn Fn() -> bool| {
-        for _ in 0..600 {
-            if is_so() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
-        panic!("{what}");
-    };
     let kept = ["--no-update", "--index", "index"];
     let knows = |count: u64| {
         let query =
@@ -349,6 +377,26 @@ fn a_damaged_index_is_made_anew() {
         }
     }
     assert!(told >= 28, "{told}");
+}
+
+/// A file that cannot even be opened keeps a search from the index; an update alone would not look at it.
+#[test]
+fn a_search_makes_an_index_anew_that_cannot_be_opened() {
+    let place = place(&["v4-multi-turn"]);
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    for kind in ["fast", "fieldnorm", "idx", "pos", "store", "term"] {
+        let files = fs::read_dir(place.path().join("index/text")).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.into_iter().find(|path| path.extension().is_some_and(|it| it == kind)).unwrap();
+        let mut bytes = fs::read(&file).unwrap();
+        let end = bytes.len() - 8;
+        bytes[end..].fill(0x55);
+        fs::write(&file, bytes).unwrap();
+        let output = place.run(&["search", "the", "--index", "index"]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && told.contains("made anew"), "{kind}: {told}");
+        assert_eq!(found(&place, &["--index", "index"]), expected, "{kind}");
+    }
 }
 
 #[test]

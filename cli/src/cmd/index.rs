@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use dshlog_query::Soundness;
-use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, Watch, watch};
+use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, watch};
 
 use crate::args::{Format, Index};
 use crate::corpus::HomeCorpus;
@@ -25,12 +24,12 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&root)))
             .hint("`--home` or `--root` names another place"));
     }
-    let corpus = HomeCorpus::new(root.clone());
+    let corpus = HomeCorpus::new(root);
     let jobs = pool::size(args.jobs, usize::MAX);
     let wait = if args.no_wait { Wait::No } else { Wait::UntilFree };
     let bar = Bar::new(ctx);
     if args.watch {
-        return follow(ctx, &folder, &corpus, &Watch { root: &root, jobs }, format);
+        return follow(ctx, &folder, &corpus, jobs, format);
     }
     let update = || -> dshlog_query::Result<Report> {
         let mut update = Update::open(&folder, wait, &bar)?;
@@ -53,19 +52,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
 /// What an index holds.
 fn status(ctx: &mut Ctx, folder: &Path, format: Format) -> Result<Outcome, Failure> {
     let index = Opened::open(folder).map_err(failure)?;
-    let sessions = index.sessions().map_err(failure)?;
-    let skipped: Vec<Skipped> = sessions
-        .into_iter()
-        .filter_map(|session| {
-            let (is_partial, reason) = match session.soundness {
-                Soundness::Whole => return None,
-                Soundness::Partial(reason) => (true, reason),
-                Soundness::Unreadable(reason) => (false, reason),
-            };
-            let id = Some(session.id).filter(|id| !id.is_empty());
-            Some(Skipped { path: session.path, session: id, is_partial, reason })
-        })
-        .collect();
+    let skipped = index.skipped().map_err(failure)?;
     show(ctx, folder, None, &skipped, format)?;
     Ok(Outcome::Clean)
 }
@@ -103,12 +90,12 @@ fn follow(
     ctx: &mut Ctx,
     folder: &Path,
     corpus: &HomeCorpus,
-    how: &Watch<'_>,
+    jobs: usize,
     format: Format,
 ) -> Result<Outcome, Failure> {
     let bar = Bar::new(ctx);
     let mut trouble = None;
-    let ended = watch(folder, corpus, how, &bar, &mut |report| {
+    let ended = watch(folder, corpus, jobs, &bar, &mut |report| {
         for told in bar.end() {
             ctx.note(told);
         }

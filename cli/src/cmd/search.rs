@@ -194,25 +194,28 @@ fn current(
 ) -> Result<(Index, Option<u64>), Failure> {
     let jobs = pool::size(args.jobs, usize::MAX);
     let bar = Bar::new(ctx);
-    let bring_up = |wait| Update::open(folder, wait, &bar)?.run(corpus, jobs, &bar);
+    let bring_up = |is_damaged: bool| {
+        let mut update = Update::open(folder, Wait::UntilFree, &bar)?;
+        if is_damaged {
+            // An update opens no file that it does not change, and would leave the damage where it is.
+            update.check(&bar)?;
+        }
+        update.run(corpus, jobs, &bar)
+    };
     let mut behind = Some(0);
     let opened = Index::open(folder);
     if let Ok(index) = &opened {
         index.must_be_of(corpus.root()).map_err(failure)?;
     }
-    let is_missing = match &opened {
-        Ok(_) => false,
-        Err(Error::NoIndex(_)) => true,
-        Err(error) => error.is_curable(),
-    };
-    let index = if is_missing {
+    let is_damaged = opened.as_ref().is_err_and(Error::is_curable);
+    let index = if is_damaged || matches!(opened, Err(Error::NoIndex(_))) {
         if !ctx.shows_progress() {
             ctx.note(format!("making an index of all sessions in {}", shown(folder)));
         }
-        bring_up(Wait::UntilFree).map_err(failure)?;
+        bring_up(is_damaged).map_err(failure)?;
         Index::open(folder)
     } else if args.update {
-        bring_up(Wait::UntilFree).map_err(failure)?;
+        bring_up(false).map_err(failure)?;
         Index::open(folder)
     } else if args.no_update || opened.is_err() {
         behind = None;

@@ -1,6 +1,8 @@
 use std::fs;
 use std::io::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use dshlog_query::index::{Progress, Update, Wait};
 use dshlog_tests::model::{Corpora, Status, repository};
 
 use super::*;
@@ -83,6 +85,44 @@ fn an_appended_frame_is_read_alone() {
     assert!(after.is_empty() && !reading.fits);
     fs::write(&log, &bytes[..at]).unwrap();
     assert!(!seqs(&corpus, &candidate, Some(&mark)).1.fits);
+}
+
+/// Bytes that an update said it would read, and that it then did.
+#[derive(Default)]
+struct Bytes {
+    announced: AtomicU64,
+    read: AtomicU64,
+}
+
+impl Progress for Bytes {
+    fn begin(&self, _: u64, bytes: u64) {
+        self.announced.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn tell(&self, what: &str) {
+        panic!("{what}");
+    }
+}
+
+#[test]
+fn progress_of_a_log_that_grew_is_what_was_announced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (root, log) = copied("v4-compact", folder.path());
+    let all = fs::read(&log).unwrap();
+    let first = zstd::zstd_safe::find_frame_compressed_size(&all).unwrap();
+    let corpus = HomeCorpus::new(root);
+    for (end, expected) in [(first, first), (all.len(), all.len() - first)] {
+        fs::write(&log, &all[..end]).unwrap();
+        let bytes = Bytes::default();
+        let mut update = Update::open(&folder.path().join("index"), Wait::No, &bytes).unwrap();
+        update.run(&corpus, 1, &bytes).unwrap();
+        let told = (bytes.announced.into_inner(), bytes.read.into_inner());
+        assert_eq!(told, (expected as u64, expected as u64));
+    }
 }
 
 #[test]

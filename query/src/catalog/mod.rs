@@ -24,7 +24,7 @@ pub(crate) use row::LogRow;
 const APPLICATION: i32 = 0x6473_6c71;
 
 /// Number of the tables. An older one is made anew, a newer one refused.
-pub const FORMAT: u32 = 1;
+const FORMAT: u32 = 1;
 
 /// A reader or writer of another process is waited for so long. Only writers of the database itself ever wait.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -307,10 +307,7 @@ impl Catalog {
         let change = self.database.transaction()?;
         change.execute("UPDATE state SET updated = ?1", [now])?;
         change.execute("DELETE FROM folders", [])?;
-        for (path, modified) in folders {
-            let put = "INSERT OR REPLACE INTO folders VALUES (?1, ?2)";
-            change.execute(put, params![row::bytes_of(path), modified])?;
-        }
+        put_folders(&change, folders)?;
         change.commit()?;
         Ok(())
     }
@@ -318,10 +315,7 @@ impl Catalog {
     /// Note when some folders were last changed, of those that were looked at.
     pub(crate) fn put_folders(&mut self, folders: &[(PathBuf, i64)]) -> Result<()> {
         let change = self.database.transaction()?;
-        for (path, modified) in folders {
-            let put = "INSERT OR REPLACE INTO folders VALUES (?1, ?2)";
-            change.execute(put, params![row::bytes_of(path), modified])?;
-        }
+        put_folders(&change, folders)?;
         change.commit()?;
         Ok(())
     }
@@ -381,8 +375,26 @@ impl Catalog {
 
     /// How far the log of a session is in the index.
     pub(crate) fn soundness(&self, session: &str) -> Result<Option<crate::session::Soundness>> {
-        let mut select = self.database.prepare_cached(&LogRow::select("WHERE session = ?1 LIMIT 1"))?;
-        Ok(select.query_row([session], LogRow::of).optional()?.map(|row| row.soundness))
+        let select = "SELECT soundness FROM logs WHERE session = ?1 LIMIT 1";
+        let mut select = self.database.prepare_cached(select)?;
+        let text: Option<String> = select.query_row([session], |row| row.get(0)).optional()?;
+        Ok(text.map(|text| row::soundness_of(&text)))
+    }
+
+    /// The session that the log of another one begins with events of.
+    pub(crate) fn seed(&self, session: &str) -> Result<Option<String>> {
+        let select =
+            "SELECT parent FROM logs WHERE session = ?1 AND is_seeded AND parent IS NOT NULL LIMIT 1";
+        let mut select = self.database.prepare_cached(select)?;
+        Ok(select.query_row([session], |row| row.get(0)).optional()?)
+    }
+
+    /// The logs that are not whole in the index.
+    pub(crate) fn unsound_rows(&self) -> Result<Vec<LogRow>> {
+        let select = LogRow::select("WHERE soundness <> 'whole' ORDER BY log");
+        let mut select = self.database.prepare_cached(&select)?;
+        let rows = select.query_map([], LogRow::of)?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
     /// How many logs are partly in the index, and how many not at all.
@@ -399,6 +411,14 @@ impl Catalog {
         let all = "SELECT count(*), ifnull(sum(documents), 0) FROM logs";
         Ok(self.database.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
+}
+
+fn put_folders(database: &Connection, folders: &[(PathBuf, i64)]) -> rusqlite::Result<()> {
+    let mut put = database.prepare_cached("INSERT OR REPLACE INTO folders VALUES (?1, ?2)")?;
+    for (path, modified) in folders {
+        put.execute(params![row::bytes_of(path), modified])?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

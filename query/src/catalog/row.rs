@@ -146,14 +146,13 @@ impl LogRow {
 
 /// `whole`, or a word and the reason behind a colon.
 fn soundness_text(soundness: &Soundness) -> String {
-    match soundness {
-        Soundness::Whole => "whole".to_owned(),
-        Soundness::Partial(reason) => format!("partial: {reason}"),
-        Soundness::Unreadable(reason) => format!("unreadable: {reason}"),
+    match soundness.reason() {
+        None => soundness.name().to_owned(),
+        Some(reason) => format!("{}: {reason}", soundness.name()),
     }
 }
 
-fn soundness_of(text: &str) -> Soundness {
+pub(super) fn soundness_of(text: &str) -> Soundness {
     match text.split_once(": ") {
         Some(("partial", reason)) => Soundness::Partial(reason.to_owned()),
         Some(("unreadable", reason)) => Soundness::Unreadable(reason.to_owned()),

@@ -1,6 +1,5 @@
 //! What a data set holds and what it lacks, in a file that is written last.
 
-use std::error::Error as _;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use serde::Serialize;
 
 use super::Options;
 use super::folder::failed;
-use crate::corpus::Candidate;
+use crate::corpus::{Candidate, without_place};
 use crate::error::Result;
 
 /// Name and version of the schema, in the manifest and in the metadata of each Parquet file.
@@ -104,24 +103,13 @@ impl Fault {
             entry: candidate.entry.clone(),
             status,
             code: error.code(),
-            reason: reason(error),
+            reason: without_place(error),
             frame: at.frame,
             line: at.line,
             byte: at.byte,
             seq: at.seq.map(|seq| seq.0),
         }
     }
-}
-
-/// What an error says, with its sources and without its place.
-pub(super) fn reason(error: &dshlog_codec::Error) -> String {
-    let mut text = error.to_string().replacen(&format!(" [{}]", error.position()), "", 1);
-    let mut source = error.source();
-    while let Some(error) = source {
-        text = format!("{text}: {error}");
-        source = error.source();
-    }
-    text
 }
 
 impl Manifest {

@@ -206,25 +206,15 @@ fn fill(
         let (shared, entry) = (order.shared(corpus, at), &order.entries()[at]);
         let taken = take(corpus, entry, shared, &mut *sink)?;
         logs.copied_events += shared.unwrap_or(0).min(taken.events);
-        let is_whole = taken.soundness == Soundness::Whole;
-        let status = match taken.soundness {
-            Soundness::Whole => {
-                logs.whole += 1;
-                "whole"
-            }
-            Soundness::Partial(_) => {
-                logs.partial += 1;
-                "partial"
-            }
-            Soundness::Unreadable(_) => {
-                logs.unreadable += 1;
-                "unreadable"
-            }
-        };
-        if let Some(fault) = &taken.fault {
-            note(Fault::new(&entry.candidate, status, fault), tell);
+        match taken.soundness {
+            Soundness::Whole => logs.whole += 1,
+            Soundness::Partial(_) => logs.partial += 1,
+            Soundness::Unreadable(_) => logs.unreadable += 1,
         }
-        order.settle(at, is_whole);
+        if let Some(fault) = &taken.fault {
+            note(Fault::new(&entry.candidate, taken.soundness.name(), fault), tell);
+        }
+        order.settle(at, taken.soundness == Soundness::Whole);
         tell(Told::Done);
     }
     let tables = sink.finish()?;
@@ -256,7 +246,7 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
     let skipped = shared.unwrap_or(0);
     let mut extractor = Extractor::new(&entry.header);
     let mut turns = Turns::default();
-    let (mut events, mut kept_events, mut documents, mut has_replacing) = (0, 0, 0, false);
+    let (mut events, mut kept_events, mut documents) = (0, 0, 0);
     let mut last = None;
     let mut failure = None;
     let reading: Reading = corpus.read(&entry.candidate, None, &mut |event| {
@@ -265,7 +255,6 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
         let is_inherited = event.seq.0 < inherited;
         let standing = Standing { is_inherited, ..turns.see(event) };
         let is_kept = event.seq.0 >= skipped;
-        has_replacing |= event.surface_op().is_some_and(|op| !op.is("append"));
         let mut done = Ok(());
         if is_kept {
             kept_events += 1;
@@ -291,7 +280,7 @@ fn take(corpus: &dyn Corpus, entry: &Entry, shared: Option<u64>, sink: &mut dyn 
     }
     let soundness = reading.soundness();
     // Another walk, which only logs with something replaced need.
-    let mut replaced = if has_replacing { corpus.replaced(&entry.candidate) } else { Vec::new() };
+    let mut replaced = if reading.replaces { corpus.replaced(&entry.candidate) } else { Vec::new() };
     replaced.retain(|replaced| replaced.by.0 >= skipped);
     let tail = Tail {
         title: extractor.title.clone(),

@@ -3,7 +3,6 @@
 use super::table::{Cell, Column, Kind, Table};
 use super::{Facts, Tail};
 use crate::corpus::Replaced;
-use crate::session::Soundness;
 
 pub(super) const SESSIONS: Table =
     Table { name: "sessions", is_partitioned: false, columns: &SESSION_COLUMNS };
@@ -31,11 +30,6 @@ const SESSION_COLUMNS: [Column; 18] = [
 
 /// The row of a session.
 pub(super) fn session_row<'a>(log: &'a Facts, tail: &'a Tail) -> [Cell<'a>; SESSION_COLUMNS.len()] {
-    let (soundness, fault) = match &tail.soundness {
-        Soundness::Whole => ("whole", None),
-        Soundness::Partial(fault) => ("partial", Some(fault)),
-        Soundness::Unreadable(fault) => ("unreadable", Some(fault)),
-    };
     [
         Cell::text(&log.id),
         Cell::text(&log.project),
@@ -53,8 +47,8 @@ pub(super) fn session_row<'a>(log: &'a Facts, tail: &'a Tail) -> [Cell<'a>; SESS
         Cell::count(tail.inherited),
         Cell::count(tail.events),
         Cell::count(tail.documents),
-        Cell::text(soundness),
-        Cell::text_or_null(fault),
+        Cell::text(tail.soundness.name()),
+        Cell::Text(tail.soundness.reason()),
     ]
 }
 

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMillisecondType};
 use arrow_array::{Array, RecordBatch};
 use dshlog_codec::header::CwdRule;
-use dshlog_codec::json::Doc;
+use dshlog_codec::json::{Doc, Js};
 use dshlog_codec::read::Mark;
 use dshlog_codec::{Error as LogError, ErrorKind, Place};
 
@@ -90,14 +90,18 @@ impl Corpus for Made {
         see: &mut dyn FnMut(&Event<'_>) -> ControlFlow<()>,
     ) -> Reading {
         let log = self.log(candidate);
+        let mut replaces = false;
         for (line, row) in (2..).zip(&log.rows) {
             let doc = Doc::parse(row.as_str()).unwrap();
-            if see(&Event::from_row(doc.root(), Place { frame: 0, line, byte: 9 })).is_break() {
+            let event = Event::from_row(doc.root(), Place { frame: 0, line, byte: 9 });
+            replaces |= event.surface_op().is_some_and(Js::is_object);
+            if see(&event).is_break() {
                 break;
             }
         }
         Reading {
             header: self.header(candidate).ok(),
+            replaces,
             inherited: log.inherited,
             fault: log.is_faulty.then(fault),
             ..Reading::default()

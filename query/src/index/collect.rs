@@ -108,7 +108,9 @@ fn pass_all<'a>(
         }
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // The system may have no more; those that there are do the work.
+        let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
         let mut best = work()?;
         for other in others {
             best.add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use super::folder::Folder;
 use super::update::{Progress, Update, Wait, places};
 use crate::catalog::Catalog;
 use crate::corpus::{Candidate, Corpus, Look};
 use crate::error::{Error, Result};
-
-use super::folder::Folder;
 
 /// So many logs are looked at: those that were used last.
 const LATEST: u64 = 64;

@@ -26,9 +26,8 @@ use std::time::Duration;
 pub(crate) use folder::rules;
 pub use fresh::{Freshness, freshen};
 pub(crate) use reader::{Facts, copies};
-pub use schema::{Fields, SCHEMA_VERSION, builder, register};
 pub use update::{Progress, Report, Skipped, Update, Wait};
-pub use watch::{Watch, watch};
+pub use watch::watch;
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
@@ -131,11 +130,15 @@ impl Index {
     /// What matches.
     ///
     /// Tantivy trusts what it reads once it is open, and falls over where a file is not what it wrote. That is
-    /// [`Error::Damaged`] here: an update looks through all files.
+    /// [`Error::Damaged`] here: [`Update::check`] looks through all files.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Found> {
         let search = || reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)).unwrap_or_else(|_| {
-            let why = "reading a file of it went wrong".to_owned();
+        // Nothing that is half done stays: the index is only read, threads are joined on the way out, and a lock of
+        // Tantivy's that is left poisoned lets the next search end here, too.
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)).unwrap_or_else(|panic| {
+            let said = panic.downcast_ref::<String>().map(String::as_str);
+            let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+            let why = format!("reading a file of it went wrong: {said}");
             Err(Error::Damaged { path: self.folder.clone(), why })
         })
     }
@@ -143,6 +146,11 @@ impl Index {
     /// All sessions, with how far they are in the index.
     pub fn sessions(&self) -> Result<Vec<Session>> {
         Ok(self.catalog.sessions()?.into_iter().map(|(_, session)| session).collect())
+    }
+
+    /// The logs that are not whole in the index.
+    pub fn skipped(&self) -> Result<Vec<Skipped>> {
+        Ok(self.catalog.unsound_rows()?.iter().filter_map(Skipped::of).collect())
     }
 
     /// How many sessions are not whole in the index: partial, and unreadable.
@@ -159,5 +167,3 @@ impl Index {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod update_tests;

@@ -32,6 +32,15 @@ impl Known {
     pub(super) fn is_changed(&self) -> bool {
         self.row.as_ref().is_none_or(|row| row.stamp() != self.candidate.stamp)
     }
+
+    /// How much of it is new, as far as its size tells: what stands behind the mark of the last walk, or all.
+    pub(super) fn bytes(&self) -> u64 {
+        if !self.is_changed() {
+            return 0;
+        }
+        let before = self.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
+        self.candidate.stamp.len.saturating_sub(before)
+    }
 }
 
 /// How deep each log stands below logs that it begins with a copy of: those of depth 0 are read first. Rings and logs
@@ -76,10 +85,37 @@ pub(super) fn depths(logs: &[Known]) -> Vec<usize> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// Whether the copies at the beginning of a log are left out: when the parent's log is whole in the index.
-pub(super) fn skips(log: &Known, soundness: &HashMap<String, Soundness>) -> bool {
-    let Some(seed) = &log.seed else { return false };
-    log.session.as_ref() != Some(seed) && soundness.get(seed) == Some(&Soundness::Whole)
+/// What decides whose copies are left out, by session.
+#[derive(Debug, Default)]
+pub(super) struct Parents {
+    /// How far a log is in the index.
+    pub(super) soundness: HashMap<String, Soundness>,
+    /// Which session a log begins with events of.
+    pub(super) seeds: HashMap<String, String>,
+}
+
+impl Parents {
+    /// Note what a log begins with.
+    pub(super) fn note(&mut self, log: &Known) {
+        if let (Some(session), Some(seed)) = (&log.session, &log.seed) {
+            self.seeds.entry(session.clone()).or_insert_with(|| seed.clone());
+        }
+    }
+
+    /// Whether the copies at the beginning of a log are left out: when the parent's log is whole in the index. Logs that
+    /// name each other as parent would leave them to each other.
+    pub(super) fn skips(&self, log: &Known) -> bool {
+        let Some(seed) = &log.seed else { return false };
+        let mut met: HashSet<&str> = log.session.as_deref().into_iter().collect();
+        let mut way = Some(seed);
+        while let Some(session) = way {
+            if !met.insert(session) {
+                return false;
+            }
+            way = self.seeds.get(session);
+        }
+        self.soundness.get(seed) == Some(&Soundness::Whole)
+    }
 }
 
 #[cfg(test)]
@@ -116,11 +152,25 @@ mod tests {
 
     #[test]
     fn copies_are_left_out_under_a_whole_parent() {
-        let sound = |soundness| HashMap::from([("root".to_owned(), soundness)]);
+        let sound = |soundness| Parents {
+            soundness: HashMap::from([("root".to_owned(), soundness)]),
+            seeds: HashMap::new(),
+        };
         let child = log("child", Some("root"));
-        assert!(skips(&child, &sound(Soundness::Whole)));
-        assert!(!skips(&child, &sound(Soundness::Partial("torn".to_owned()))));
-        assert!(!skips(&child, &HashMap::new()));
-        assert!(!skips(&log("root", None), &sound(Soundness::Whole)));
+        assert!(sound(Soundness::Whole).skips(&child));
+        assert!(!sound(Soundness::Partial("torn".to_owned())).skips(&child));
+        assert!(!Parents::default().skips(&child));
+        assert!(!sound(Soundness::Whole).skips(&log("root", None)));
+    }
+
+    #[test]
+    fn nobody_leaves_copies_to_who_leaves_them_to_him() {
+        let logs = [log("a", Some("b")), log("b", Some("a")), log("c", Some("a")), log("self", Some("self"))];
+        let mut parents = Parents::default();
+        for log in &logs {
+            parents.note(log);
+            parents.soundness.insert(log.session.clone().unwrap(), Soundness::Whole);
+        }
+        assert_eq!(logs.each_ref().map(|log| parents.skips(log)), [false; 4]);
     }
 }

@@ -16,7 +16,7 @@ use crate::analysis::Analyzer;
 use crate::document::{Document, Part};
 
 /// Number of the fields and of how they are filled. An index made with others is rebuilt.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(super) const SCHEMA_VERSION: u32 = 1;
 
 /// Name of our analyzer in the index.
 const TOKENIZER: &str = "dshlog";
@@ -53,9 +53,9 @@ pub(crate) mod flag {
 
 /// The fields.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields {
+pub(crate) struct Fields {
     /// The catalog's row of the log. Deletes go by it: `Term::from_field_u64(fields.log, log)`.
-    pub log: Field,
+    pub(super) log: Field,
     seq: Field,
     nth: Field,
     part: Field,
@@ -65,12 +65,12 @@ pub struct Fields {
     flags: Field,
     tool: Field,
     model: Field,
-    pub(crate) text: Field,
+    pub(super) text: Field,
 }
 
 impl Fields {
     /// The schema and its fields.
-    pub fn new() -> (Schema, Fields) {
+    pub(super) fn new() -> (Schema, Fields) {
         let mut schema = Schema::builder();
         let number = NumericOptions::default().set_fast();
         let name = TextOptions::default().set_fast("raw");
@@ -98,7 +98,7 @@ impl Fields {
     }
 
     /// A document as the index takes it, as one of the log in row `log` of the catalog.
-    pub fn to_tantivy(&self, document: &Document, log: u64) -> TantivyDocument {
+    pub(super) fn to_tantivy(self, document: &Document, log: u64) -> TantivyDocument {
         let mut out = TantivyDocument::default();
         out.add_u64(self.log, log);
         out.add_u64(self.seq, document.seq.0);
@@ -135,7 +135,7 @@ fn flags(document: &Document) -> u64 {
 }
 
 /// Describes an index; `create_in_dir` and `open_or_create` of the builder make it. [`register`] must follow an open.
-pub fn builder() -> IndexBuilder {
+pub(super) fn builder() -> IndexBuilder {
     let (schema, _) = Fields::new();
     let compressor = Compressor::Zstd(ZstdCompressor { compression_level: Some(LEVEL) });
     let settings = IndexSettings {
@@ -147,7 +147,7 @@ pub fn builder() -> IndexBuilder {
 }
 
 /// Teach an index that was made or opened how texts become terms.
-pub fn register(index: &tantivy::Index) {
+pub(super) fn register(index: &tantivy::Index) {
     index.tokenizers().register(TOKENIZER, TextAnalyzer::from(Terms::default()));
 }
 

@@ -8,10 +8,10 @@ use tantivy::IndexWriter;
 use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
 
 use super::folder::{Folder, Lock, rules};
-use super::reconcile::{Known, Place, depths, place, skips};
+use super::reconcile::{Known, Parents, Place, depths, place};
 use super::schema::{Fields, builder, register};
-use super::writer::{Reader, Work, skipped};
-use crate::catalog::{Catalog, Changes};
+use super::writer::{Reader, Work};
+use crate::catalog::{Catalog, Changes, LogRow};
 use crate::corpus::{Candidate, Corpus, Look};
 use crate::error::{Error, Result};
 use crate::session::Soundness;
@@ -79,6 +79,18 @@ pub struct Skipped {
     pub is_partial: bool,
     /// Why not all.
     pub reason: String,
+}
+
+impl Skipped {
+    /// What a row says of a log that is not whole.
+    pub(super) fn of(row: &LogRow) -> Option<Skipped> {
+        Some(Skipped {
+            path: row.path.clone(),
+            session: Some(row.session.clone()).filter(|session| !session.is_empty()),
+            is_partial: matches!(row.soundness, Soundness::Partial(_)),
+            reason: row.soundness.reason()?.to_owned(),
+        })
+    }
 }
 
 /// Logs of so many bytes are read between two commits. A run that is killed keeps what was committed.
@@ -171,27 +183,28 @@ impl Update {
         self.catalog.claim(corpus.root())?;
         let mut listing = corpus.list();
         let mut rows = self.catalog.rows()?;
-        let mut soundness: HashMap<String, Soundness> = HashMap::new();
+        let mut parents = Parents::default();
         let mut logs = Vec::with_capacity(listing.candidates.len());
         for candidate in std::mem::take(&mut listing.candidates) {
             let row = rows.remove(&place(&candidate));
             logs.push(known(corpus, candidate, row));
         }
         for log in &logs {
+            parents.note(log);
             if let (Some(row), false) = (&log.row, log.is_changed()) {
-                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+                parents.soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
             }
         }
         // What cannot be looked at now is not gone.
         rows.retain(|(path, _), row| {
             let is_hidden = listing.hides(path);
             if is_hidden {
-                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+                parents.soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
             }
             !is_hidden
         });
         let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
-        let (mut report, _) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
+        let (mut report, _) = self.apply(corpus, &logs, &removed, parents, jobs, progress)?;
         self.catalog.looked(now(), &listing.folders)?;
         for (path, reason) in listing.passed_over {
             report.skipped.push(Skipped { path, session: None, is_partial: false, reason });
@@ -228,9 +241,9 @@ impl Update {
             let row = self.catalog.row_at(&candidate.path, candidate.entry.as_deref())?;
             logs.push(known(corpus, candidate, row));
         }
-        let mut soundness = self.soundness_of_parents(&logs)?;
-        soundness.retain(|session, _| !sessions.contains(session));
-        let (mut report, touched) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
+        let mut parents = self.parents_of(&logs)?;
+        parents.soundness.retain(|session, _| !sessions.contains(session));
+        let (mut report, touched) = self.apply(corpus, &logs, &removed, parents, jobs, progress)?;
         sessions.extend(touched);
         while !sessions.is_empty() {
             let mut children = Vec::new();
@@ -243,23 +256,32 @@ impl Update {
                     }
                 }
             }
-            let soundness = self.soundness_of_parents(&children)?;
-            let (more, touched) = self.apply(corpus, &children, &[], soundness, jobs, progress)?;
+            let parents = self.parents_of(&children)?;
+            let (more, touched) = self.apply(corpus, &children, &[], parents, jobs, progress)?;
             report.add(more);
             sessions = touched;
         }
         Ok(report)
     }
 
-    /// How far the logs that some begin with a copy of are in the index.
-    fn soundness_of_parents(&self, logs: &[Known]) -> Result<HashMap<String, Soundness>> {
-        let mut soundness = HashMap::new();
+    /// What the index knows of the logs that some begin with a copy of, and what these begin with in turn.
+    fn parents_of(&self, logs: &[Known]) -> Result<Parents> {
+        let mut parents = Parents::default();
+        for log in logs {
+            parents.note(log);
+        }
         for seed in logs.iter().filter_map(|log| log.seed.as_ref()) {
-            if let Some(parent) = self.catalog.soundness(seed)? {
-                soundness.insert(seed.clone(), parent);
+            if let Some(soundness) = self.catalog.soundness(seed)? {
+                parents.soundness.insert(seed.clone(), soundness);
+            }
+            let mut session = seed.clone();
+            while !parents.seeds.contains_key(&session)
+                && let Some(next) = self.catalog.seed(&session)?
+            {
+                parents.seeds.insert(std::mem::replace(&mut session, next.clone()), next);
             }
         }
-        Ok(soundness)
+        Ok(parents)
     }
 
     /// Note what a look at some folders saw, so that the next one passes over them.
@@ -274,7 +296,7 @@ impl Update {
         corpus: &dyn Corpus,
         logs: &[Known],
         removed: &[u64],
-        mut soundness: HashMap<String, Soundness>,
+        mut parents: Parents,
         jobs: usize,
         progress: &dyn Progress,
     ) -> Result<(Report, Vec<String>)> {
@@ -283,9 +305,8 @@ impl Update {
         let mut next_log = self.catalog.state()?.next_log;
         let mut order: Vec<(usize, &Known)> = depths(logs).into_iter().zip(logs).collect();
         order.sort_by_key(|(depth, _)| *depth);
-        let news = logs.iter().filter(|log| log.is_changed());
-        let bytes: u64 = news.clone().map(bytes_of).sum();
-        progress.begin(news.count() as u64, bytes);
+        let bytes: u64 = logs.iter().map(Known::bytes).sum();
+        progress.begin(logs.iter().filter(|log| log.is_changed()).count() as u64, bytes);
 
         let rows = logs.iter().filter_map(|log| log.row.as_ref());
         let before: HashMap<u64, Soundness> = rows.map(|row| (row.log, row.soundness.clone())).collect();
@@ -303,11 +324,11 @@ impl Update {
             // Decided here: what the level above gave is known.
             let mut work = Vec::new();
             for (_, log) in level {
-                let skips = skips(log, &soundness);
+                let skips = parents.skips(log);
                 let is_other = log.row.as_ref().is_some_and(|row| row.skips_inherited != skips);
                 if !log.is_changed() && !is_other {
                     report.unchanged += 1;
-                    report.skipped.extend(log.row.as_ref().and_then(skipped));
+                    report.skipped.extend(log.row.as_ref().and_then(Skipped::of));
                     continue;
                 }
                 let number = log.row.as_ref().map_or_else(
@@ -324,14 +345,14 @@ impl Update {
                 let reader = Reader { corpus, writer, fields: Fields::new().1 };
                 for read in reader.read_all(batch, jobs, progress)? {
                     let row = read.note(&mut changes, &mut report);
-                    report.skipped.extend(skipped(&row));
+                    report.skipped.extend(Skipped::of(&row));
                     touched.extend(
                         before
                             .get(&row.log)
                             .is_none_or(|was| *was != row.soundness)
                             .then(|| row.session.clone()),
                     );
-                    soundness.insert(row.session, row.soundness);
+                    parents.soundness.insert(row.session, row.soundness);
                 }
                 changes.next_log = next_log;
                 self.commit(writer_of(&mut session)?, &std::mem::take(&mut changes))?;
@@ -393,12 +414,6 @@ impl Update {
     }
 }
 
-/// How much of a log is to be read, as far as its size tells.
-fn bytes_of(log: &Known) -> u64 {
-    let before = log.row.as_ref().filter(|row| row.mark.is_some()).map_or(0, |row| row.stamp.0);
-    log.candidate.stamp.len.saturating_sub(before)
-}
-
 fn writer_of(session: &mut Option<IndexWriter>) -> Result<&mut IndexWriter> {
     let gone = || tantivy::TantivyError::SystemError("no writer was begun".to_owned());
     session.as_mut().ok_or_else(|| gone().into())
@@ -436,11 +451,11 @@ pub(super) fn committed(text: &tantivy::Index) -> Result<u64> {
 }
 
 /// What name, catalog and, where something changed, header tell of a log.
-fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<crate::catalog::LogRow>) -> Known {
-    if let Some(row) = row.as_ref().filter(|row| row.stamp() == candidate.stamp) {
-        let seed = row.parent.clone().filter(|_| row.is_seeded);
-        let session = Some(row.session.clone()).filter(|session| !session.is_empty());
-        return Known { candidate, session, seed, row: Some(row.clone()) };
+fn known(corpus: &dyn Corpus, candidate: Candidate, row: Option<LogRow>) -> Known {
+    if let Some(known) = row.as_ref().filter(|row| row.stamp() == candidate.stamp) {
+        let seed = known.parent.clone().filter(|_| known.is_seeded);
+        let session = Some(known.session.clone()).filter(|session| !session.is_empty());
+        return Known { candidate, row, session, seed };
     }
     let header = corpus.header(&candidate).ok();
     let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();

@@ -24,23 +24,14 @@ const ALL: Duration = Duration::from_mins(1);
 /// The same where the system tells nothing.
 const ALL_UNTOLD: Duration = Duration::from_secs(2);
 
-/// How to follow a home.
-#[derive(Clone, Debug)]
-pub struct Watch<'a> {
-    /// The sessions root.
-    pub root: &'a Path,
-    /// Threads that read.
-    pub jobs: usize,
-}
-
-/// Bring the index in `folder` up to date again and again, until `told`, which gets the report of each update that did
-/// something, says no.
+/// Bring the index in `folder` up to date again and again, with `jobs` threads, until `told`, which gets the report of
+/// each update that did something, says no.
 ///
 /// The lock is held for the updates alone. Searches that bring the index up to date themselves are no trouble.
 pub fn watch(
     folder: &Path,
     corpus: &dyn Corpus,
-    how: &Watch<'_>,
+    jobs: usize,
     progress: &dyn Progress,
     told: &mut dyn FnMut(&Report) -> bool,
 ) -> Result<()> {
@@ -49,7 +40,9 @@ pub fn watch(
         // Nobody listens any more: the end.
         let _ = sender.send(event);
     });
-    let mut is_told = tell_of(&mut watcher, how.root, progress);
+    // As the corpus names it: events name paths below what was asked for, and the index knows logs by theirs.
+    let root = corpus.root();
+    let mut is_told = tell_of(&mut watcher, root, progress);
     let mut looked = None;
     let mut is_first = true;
     loop {
@@ -62,11 +55,11 @@ pub fn watch(
             Change::All => {
                 looked = Some(started);
                 if !is_told {
-                    is_told = tell_of(&mut watcher, how.root, &Silent);
+                    is_told = tell_of(&mut watcher, root, &Silent);
                 }
-                Some(Update::open(folder, Wait::UntilFree, progress)?.run(corpus, how.jobs, progress)?)
+                Some(Update::open(folder, Wait::UntilFree, progress)?.run(corpus, jobs, progress)?)
             }
-            Change::Some(folders) => some(folder, corpus, how, progress, &folders)?,
+            Change::Some(folders) => some(folder, corpus, jobs, progress, &folders)?,
         };
         if let Some(report) = report {
             let did = report.read + report.continued + report.removed > 0;
@@ -82,7 +75,7 @@ pub fn watch(
 fn some(
     folder: &Path,
     corpus: &dyn Corpus,
-    how: &Watch<'_>,
+    jobs: usize,
     progress: &dyn Progress,
     folders: &HashSet<PathBuf>,
 ) -> Result<Option<Report>> {
@@ -91,7 +84,7 @@ fn some(
     let mut update = Update::open(folder, Wait::UntilFree, progress)?;
     if !update.is_complete()? {
         // It was deleted or damaged, and is empty now.
-        return update.run(corpus, how.jobs, progress).map(Some);
+        return update.run(corpus, jobs, progress).map(Some);
     }
     for session in folders {
         let before = update.places_in(session)?;
@@ -108,7 +101,7 @@ fn some(
     if candidates.is_empty() && gone.is_empty() {
         return Ok(None);
     }
-    update.run_some(corpus, candidates, &gone, how.jobs, progress).map(Some)
+    update.run_some(corpus, candidates, &gone, jobs, progress).map(Some)
 }
 
 /// Ask the system to tell of changes. False when it cannot: then all is looked at every two seconds.

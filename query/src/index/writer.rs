@@ -1,19 +1,18 @@
 //! Reading logs into the full-text index.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use tantivy::{IndexWriter, Term};
 
 use super::reconcile::Known;
 use super::schema::Fields;
-use super::update::{Progress, Report, Skipped};
+use super::update::{Progress, Report};
 use crate::catalog::{Changes, LogRow};
 use crate::corpus::{Corpus, Reading};
 use crate::error::{Error, Result};
 use crate::extract::Extractor;
-use crate::session::Soundness;
+use crate::pool;
+use crate::session::Session;
 
 /// A log to read.
 pub(super) struct Work<'a> {
@@ -50,33 +49,13 @@ impl Reader<'_> {
         jobs: usize,
         progress: &dyn Progress,
     ) -> Result<Vec<Read>> {
-        let next = AtomicUsize::new(0);
-        let stop = AtomicBool::new(false);
-        let done: Vec<Mutex<Option<Result<Read>>>> = work.iter().map(|_| Mutex::new(None)).collect();
-        let run = || {
-            while !stop.load(Ordering::Relaxed) {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(work), Some(slot)) = (work.get(at), done.get(at)) else { break };
+        pool::each(work, jobs, || {
+            move |work: &Work<'_>| {
                 let read = self.read(work);
-                if read.is_err() {
-                    stop.store(true, Ordering::Relaxed);
-                }
-                progress.advance(work.log.candidate.stamp.len);
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+                progress.advance(work.log.bytes());
+                read
             }
-        };
-        let jobs = jobs.min(work.len());
-        if jobs <= 1 {
-            run();
-        } else {
-            std::thread::scope(|scope| {
-                for _ in 0..jobs {
-                    scope.spawn(run);
-                }
-            });
-        }
-        let slots = done.into_iter().map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-        slots.flatten().collect()
+        })
     }
 
     fn read(&self, work: &Work<'_>) -> Result<Read> {
@@ -148,9 +127,7 @@ impl Reader<'_> {
         } else {
             before.is_none().then(Vec::new)
         };
-        let soundness = reading.soundness();
-        let header = reading.header.as_ref();
-        let text = |text: &dshlog_codec::json::JsString| text.to_lossy().into_owned();
+        let session = Session::new(candidate, reading.header.as_ref(), &extractor, reading.soundness());
         let stamp = candidate.stamp;
         let bytes = match before {
             Some(row) => stamp.len.saturating_sub(row.stamp.0),
@@ -158,20 +135,20 @@ impl Reader<'_> {
         };
         let row = LogRow {
             log: work.number,
-            path: candidate.path.clone(),
-            entry: candidate.entry.clone(),
+            path: session.path,
+            entry: session.entry,
             stamp: (stamp.len, stamp.modified, stamp.inode),
-            session: header.map(|header| text(&header.id)).unwrap_or_default(),
-            project: header.and_then(|header| header.cwd.as_ref()).map(text),
-            generation: header.map_or(0, |header| header.version.0),
-            created: header.map_or(0, |header| i64::try_from(header.created_at).unwrap_or(i64::MAX)),
-            last: extractor.last,
-            parent: header.and_then(|header| header.parent_session.as_ref()).map(text),
-            is_seeded: header.is_some_and(|header| header.is_seeded),
-            is_subagent: header.is_some_and(|header| header.is_subagent),
-            preset: header.and_then(|header| header.agent_preset.as_ref()).map(text),
-            title: extractor.title.clone(),
-            soundness,
+            session: session.id,
+            project: session.project,
+            generation: session.generation.0,
+            created: session.created.0,
+            last: session.last.0,
+            parent: session.parent,
+            is_seeded: session.is_seeded,
+            is_subagent: session.is_subagent,
+            preset: session.preset,
+            title: session.title,
+            soundness: session.soundness,
             mark: reading.mark.map(|mark| mark.to_bytes()),
             extractor: reading.mark.and_then(|_| serde_json::to_string(&extractor).ok()),
             inherited: reading.inherited,
@@ -204,19 +181,4 @@ impl Read {
         changes.put.push(self.row.clone());
         self.row
     }
-}
-
-/// What a row says of a log that is not whole.
-pub(super) fn skipped(row: &LogRow) -> Option<Skipped> {
-    let (is_partial, reason) = match &row.soundness {
-        Soundness::Whole => return None,
-        Soundness::Partial(reason) => (true, reason),
-        Soundness::Unreadable(reason) => (false, reason),
-    };
-    Some(Skipped {
-        path: row.path.clone(),
-        session: Some(row.session.clone()).filter(|session| !session.is_empty()),
-        is_partial,
-        reason: reason.clone(),
-    })
 }

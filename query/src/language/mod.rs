@@ -137,19 +137,6 @@ impl Query {
         }
         walk(&mut self.root, resolve);
     }
-
-    /// True when the query can only be answered by knowing what left the surface.
-    pub fn asks_for_replaced(&self) -> bool {
-        fn walk(node: &Node) -> bool {
-            match node {
-                Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(walk),
-                Node::Not(node) => walk(node),
-                Node::Replaced => true,
-                _ => false,
-            }
-        }
-        walk(&self.root)
-    }
 }
 
 /// The known word that somebody may have meant: one letter away, or two where both are long. Words shorter than `least`

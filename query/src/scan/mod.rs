@@ -6,13 +6,11 @@
 mod weigh;
 
 use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use dshlog_codec::json::JsString;
-use dshlog_codec::{Generation, Header, Millis, Seq};
+use dshlog_codec::{Header, Seq};
 
 use crate::corpus::{Candidate, Corpus};
 use crate::document::{Document, Part};
@@ -21,6 +19,7 @@ use crate::extract::Extractor;
 use crate::hit::{Found, Hit, Options, Sort};
 use crate::language::{Node, Query, SessionFilter};
 use crate::matching::Matcher;
+use crate::pool;
 use crate::rank::{Place, Score, kept_length};
 use crate::session::{Session, Soundness};
 use weigh::{Tally, Weigher};
@@ -40,11 +39,8 @@ pub fn scan(
     }
     let mut logs = read_all(corpus, query, &listing.candidates, jobs);
     for log in &logs {
-        match &log.session.soundness {
-            Soundness::Whole => {}
-            Soundness::Partial(reason) | Soundness::Unreadable(reason) => {
-                partial(&log.candidate.path, reason);
-            }
+        if let Some(reason) = log.session.soundness.reason() {
+            partial(&log.candidate.path, reason);
         }
     }
     leave_out_copies(&mut logs);
@@ -102,27 +98,11 @@ fn read_all<'a>(
     candidates: &'a [Candidate],
     jobs: usize,
 ) -> Vec<Log<'a>> {
-    let next = AtomicUsize::new(0);
-    let slots: Vec<Mutex<Option<Log<'a>>>> = candidates.iter().map(|_| Mutex::new(None)).collect();
-    let run = || {
+    let Ok(logs) = pool::each(candidates, jobs, || {
         let mut reader = Reader { corpus, looker: Looker::new(query), needs: Needs::of(query) };
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(candidate), Some(slot)) = (candidates.get(at), slots.get(at)) else { break };
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(reader.read(candidate));
-        }
-    };
-    let jobs = jobs.min(candidates.len());
-    if jobs <= 1 {
-        run();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..jobs {
-                scope.spawn(run);
-            }
-        });
-    }
-    slots.into_iter().filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+        move |candidate| Ok::<_, Infallible>(reader.read(candidate))
+    });
+    logs
 }
 
 /// What a query must know that a walk does not tell.
@@ -214,7 +194,7 @@ impl Reader<'_> {
         } else {
             HashSet::new()
         };
-        let whole = session(candidate, header, &extractor, Soundness::Whole);
+        let whole = Session::new(candidate, header, &extractor, Soundness::Whole);
         let broken = Session { soundness: Soundness::Partial(String::new()), ..whole.clone() };
         let (mut own, mut copies, mut matches) = (Tally::default(), Tally::default(), Vec::new());
         let Reader { corpus, looker, needs } = self;
@@ -245,7 +225,7 @@ impl Reader<'_> {
         });
         let log = Log {
             candidate,
-            session: session(candidate, reading.header.as_ref(), &extractor, reading.soundness()),
+            session: Session::new(candidate, reading.header.as_ref(), &extractor, reading.soundness()),
             inherited: reading.inherited,
             is_lost: extractor.is_inheriting(),
             replaces: reading.replaces,
@@ -255,31 +235,6 @@ impl Reader<'_> {
             matches,
         };
         (log, extractor)
-    }
-}
-
-fn session(
-    candidate: &Candidate,
-    header: Option<&Header>,
-    extractor: &Extractor,
-    soundness: Soundness,
-) -> Session {
-    let text = |text: &JsString| text.to_lossy().into_owned();
-    let created = header.map_or(0, |header| i64::try_from(header.created_at).unwrap_or(i64::MAX));
-    Session {
-        id: header.map(|header| text(&header.id)).unwrap_or_default(),
-        path: candidate.path.clone(),
-        entry: candidate.entry.clone(),
-        generation: header.map_or(Generation(0), |header| header.version),
-        project: header.and_then(|header| header.cwd.as_ref()).map(text),
-        created: Millis(created),
-        last: Millis(extractor.last),
-        parent: header.and_then(|header| header.parent_session.as_ref()).map(text),
-        is_seeded: header.is_some_and(|header| header.is_seeded),
-        is_subagent: header.is_some_and(|header| header.is_subagent),
-        preset: header.and_then(|header| header.agent_preset.as_ref()).map(text),
-        title: extractor.title.clone(),
-        soundness,
     }
 }
 

@@ -49,6 +49,16 @@ impl Made {
         self
     }
 
+    /// The last log begins with its first event as a copy of one of `parent`.
+    fn fork_of(mut self, parent: &str) -> Made {
+        let last = self.logs.last_mut().unwrap();
+        let seeded = format!(r#""parentSession":"{parent}","isSeeded":true"#);
+        last.header = last.header.replace(r#""isSeeded":false"#, &seeded);
+        let end = r#"{"type":"session/end-seed","seq":1,"time":0,"data":{"inherited":true}}"#.to_owned();
+        last.rows.splice(1..2, [end]);
+        self
+    }
+
     /// The last log ends in a fault.
     fn broken(mut self, fault: ErrorKind) -> Made {
         self.logs.last_mut().unwrap().fault = Some(fault);
@@ -208,6 +218,24 @@ fn many() -> Made {
         let word = |step: usize| words.get((at * step) % words.len()).copied().unwrap();
         made.with(&format!("s{at:02}"), &[word(1), word(5), word(7)])
     })
+}
+
+/// Nobody writes such logs, but an update over what has not changed must not change what is found.
+#[test]
+fn logs_that_name_each_other_as_parent_keep_their_texts() {
+    let made = Made::default()
+        .with("a", &["login", "", "login again"])
+        .fork_of("b")
+        .with("b", &["login", "", "login again"])
+        .fork_of("a");
+    let folder = tempfile::tempdir().unwrap();
+    let scanned = made.scan("login", &options(), 1).0;
+    assert_eq!(places(&scanned), ["a#0", "a#2", "b#0", "b#2"]);
+    for _ in 0..2 {
+        Update::open(folder.path(), Wait::No, &Silent).unwrap().run(&made, 1, &Silent).unwrap();
+        let index = Index::open(folder.path()).unwrap();
+        assert_eq!(told(&index.search(&parsed("login"), &options()).unwrap()), told(&scanned));
+    }
 }
 
 #[test]

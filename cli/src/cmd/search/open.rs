@@ -4,9 +4,9 @@ use std::ffi::OsString;
 
 use clap::Parser as _;
 use dshlog_query::Found;
-use dshlog_query::store::Place;
 
 use crate::args::{Args, Command};
+use crate::corpus::location;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 
@@ -19,10 +19,7 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
         ctx.note(format!("there is no such hit; {} in all", found.documents));
         return Ok(Outcome::Found);
     };
-    let log = match &hit.session.entry {
-        Some(id) => Place { store: hit.session.path.clone(), id: id.clone() }.path(),
-        None => hit.session.path.clone(),
-    };
+    let log = location(&hit.session.path, hit.session.entry.as_deref());
     let seq = hit.document.seq.0;
     let (switch, value) = match hit.document.turn {
         Some(turn) => ("--turn", turn.to_string()),
