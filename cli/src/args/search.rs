@@ -38,10 +38,10 @@ pub(crate) struct Search {
     /// Show every hit, not only the best of each session
     #[arg(long)]
     pub(crate) flat: bool,
-    /// Show so many hits
+    /// Show so many hits, at most 10,000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
-    /// Go on where an earlier answer ended, by what it gave
+    /// Show the next page: what the answer before it named below its hits, or as `cursor`
     #[arg(long, value_name = "CURSOR", conflicts_with = "scan")]
     pub(crate) cursor: Option<String>,
     /// The best first, or the latest
@@ -65,7 +65,7 @@ pub(crate) struct Search {
     /// Show N lines around each match instead of a piece of the text
     #[arg(long, value_name = "N")]
     pub(crate) context: Option<usize>,
-    /// Read the turn of hit N
+    /// Read the turn of hit N, by the number that stands in front of it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) open: Option<u32>,
     /// Say how the query was understood, and why each hit stands where it stands
