@@ -25,7 +25,7 @@ use clap::{Args as ClapArgs, ValueEnum};
                        The first search makes an index, which later ones keep up to date as far as that is quick; `--update` \
                        looks at everything. The whole language, and how hits are ranked: docs/search.md in the repository.\n\n\
                        Exit codes: 0 found; 1 nothing found; 2 the query or the cursor is not understood; 3 the folder of the index \
-                       is somebody else's or a newer dshlog's; 4 there is no root, or the index cannot be read or written.\n\n\
+                       is somebody else's, a newer dshlog's or another root's; 4 there is no root, or the index cannot be read or written.\n\n\
                        Forms: text; json, one document; jsonl, one hit a line.\n\nExamples:\n  dshlog search login timeout role:user\n  \
                        dshlog search '\"no such file\" tool:bash after:last-week'\n  dshlog search is:error project:shop --sort time --flat\n  \
                        dshlog search --open 1 login timeout role:user"
