@@ -90,10 +90,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Search) -> Result<Outcome, Failure> {
 fn tell(ctx: &mut Ctx, answer: &Answer<'_>, is_explained: bool) {
     let found = answer.found;
     if found.documents == 0 {
-        ctx.note(match is_explained {
-            true => "nothing was found",
-            false => "nothing was found; `--explain` says what was looked for",
-        });
+        let more = if is_explained { "" } else { "; `--explain` says what was looked for" };
+        ctx.note(format!("nothing was found{more}"));
     } else {
         let (texts, sessions) =
             (units::count(found.documents, "text"), units::count(found.sessions, "session"));
