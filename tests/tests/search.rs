@@ -205,7 +205,9 @@ fn lines_are_the_hits_of_the_document() {
 #[test]
 fn nothing_is_found_in_any_form() {
     let place = place(&["v4-multi-turn"]);
-    for (form, note) in [("text", "note: nothing was found\n"), ("jsonl", "")] {
+    for (form, note) in
+        [("text", "note: nothing was found; `--explain` says what was looked for\n"), ("jsonl", "")]
+    {
         place.run(&["index"]);
         let output = place.run(&["search", "zyzzyva", "--format", form]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{form}");

@@ -29,7 +29,8 @@ pub(crate) struct Export {
         conflicts_with_all = ["session", "force", "at", "turn", "with_children", "no_images"]
     )]
     pub(crate) all: bool,
-    /// Write to this file instead of stdout, whole or not at all; `-` is stdout. Of --all, the folder
+    /// Write to this file instead of stdout, whole or not at all; `-` is stdout. With --all, the new folder
+    /// for the data set
     #[arg(long, short, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
     /// Replace the file if it exists

@@ -12,7 +12,7 @@ use clap::Args as ClapArgs;
                        the index itself for damage, and names the logs that could not be read to their end. The index can be \
                        deleted; the logs are never written to.\n\nWhat is in it, what happens when something goes wrong, and a service that follows a home: \
                        docs/index.md in the repository.\n\nExit codes: 0 up to date, also when some logs are not whole in it; 2 \
-                       wrong usage; 3 the folder is somebody else's or a newer dshlog's, or another process is writing (--no-wait); \
+                       wrong usage; 3 the folder is somebody else's, a newer dshlog's or another root's, or another process is writing (--no-wait); \
                        4 no index (--status), no root, or the index cannot be read or written.\n\nForms: text; json, one document; with --watch, \
                        one a line, as jsonl.\n\nExamples:\n  dshlog index\n  dshlog index --watch\n  dshlog index --status --format json"
 )]

@@ -25,7 +25,7 @@ use clap::{Args as ClapArgs, ValueEnum};
                        The first search makes an index, which later ones keep up to date as far as that is quick; `--update` \
                        looks at everything. The whole language, and how hits are ranked: docs/search.md in the repository.\n\n\
                        Exit codes: 0 found; 1 nothing found; 2 the query or the cursor is not understood; 3 the folder of the index \
-                       is somebody else's or a newer dshlog's; 4 there is no root, or the index cannot be read or written.\n\n\
+                       is somebody else's, a newer dshlog's or another root's; 4 there is no root, or the index cannot be read or written.\n\n\
                        Forms: text; json, one document; jsonl, one hit a line.\n\nExamples:\n  dshlog search login timeout role:user\n  \
                        dshlog search '\"no such file\" tool:bash after:last-week'\n  dshlog search is:error project:shop --sort time --flat\n  \
                        dshlog search --open 1 login timeout role:user"
@@ -38,10 +38,10 @@ pub(crate) struct Search {
     /// Show every hit, not only the best of each session
     #[arg(long)]
     pub(crate) flat: bool,
-    /// Show so many hits
+    /// Show so many hits, at most 10,000
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) limit: u32,
-    /// Go on where an earlier answer ended, by what it gave
+    /// Show the next page: what the answer before it named below its hits, or as `cursor`
     #[arg(long, value_name = "CURSOR", conflicts_with = "scan")]
     pub(crate) cursor: Option<String>,
     /// The best first, or the latest
@@ -65,7 +65,7 @@ pub(crate) struct Search {
     /// Show N lines around each match instead of a piece of the text
     #[arg(long, value_name = "N")]
     pub(crate) context: Option<usize>,
-    /// Read the turn of hit N
+    /// Read the turn of hit N, by the number that stands in front of it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) open: Option<u32>,
     /// Say how the query was understood, and why each hit stands where it stands

@@ -55,7 +55,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Search) -> Result<Outcome, Failure> {
         by_index(ctx, args, &corpus, &query, &options, cursor.as_ref())?
     };
     if args.open.is_some() {
-        return open::run(ctx, &found);
+        return open::run(ctx, &found, args.flat);
     }
     let next = match &source {
         Source::Index { generation, .. } => cursor::next(&found, &options, *generation, print),
@@ -81,16 +81,17 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Search) -> Result<Outcome, Failure> {
         }
     }
     if format == Format::Text {
-        tell(ctx, &answer);
+        tell(ctx, &answer, args.explain);
     }
     Ok(if found.documents == 0 { Outcome::Found } else { Outcome::Clean })
 }
 
 /// What stands below the hits, for people.
-fn tell(ctx: &mut Ctx, answer: &Answer<'_>) {
+fn tell(ctx: &mut Ctx, answer: &Answer<'_>, is_explained: bool) {
     let found = answer.found;
     if found.documents == 0 {
-        ctx.note("nothing was found");
+        let more = if is_explained { "" } else { "; `--explain` says what was looked for" };
+        ctx.note(format!("nothing was found{more}"));
     } else {
         let (texts, sessions) =
             (units::count(found.documents, "text"), units::count(found.sessions, "session"));

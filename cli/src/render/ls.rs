@@ -279,7 +279,7 @@ fn tree_lines(branches: &[bool], ascii: bool) -> String {
 }
 
 /// Characters of a random id that tell sessions apart, and those to fall back to.
-const SHORT: usize = 8;
+pub(crate) const SHORT: usize = 8;
 const LONGER: usize = 13;
 
 /// How much of an id tells these sessions apart.

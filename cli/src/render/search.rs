@@ -10,6 +10,7 @@ use dshlog_query::{Found, Hit, Query, Session, Soundness};
 use jiff::tz::TimeZone;
 
 use super::json::Object;
+use super::ls;
 use super::page::{Line, Page};
 use super::style::Role;
 use super::text::one_line;
@@ -112,7 +113,7 @@ fn where_it_is(hit: &Hit, look: &Look<'_>) -> String {
     let year = |time: i64| units::moment(time, look.zone, "%Y");
     let time = hit.document.time.0;
     let pattern = if year(time) == year(look.now) { "%d %b %H:%M" } else { "%d %b %Y" };
-    let mut parts = vec![short(&session.id).to_owned()];
+    let mut parts = vec![one_line(&ls::short(&session.id, ls::SHORT))];
     parts.extend(session.project.as_deref().map(one_line));
     parts.push(units::moment(time, look.zone, pattern));
     if session.generation != dshlog_codec::Generation::CURRENT {
@@ -136,12 +137,6 @@ fn where_it_is(hit: &Hit, look: &Look<'_>) -> String {
         parts.push(format!("{} more", units::grouped(hit.count - 1)));
     }
     parts.join(" · ")
-}
-
-/// Enough of an id to name the session by.
-fn short(id: &str) -> &str {
-    let id = id.strip_prefix("session-").unwrap_or(id);
-    id.get(..8).unwrap_or(id)
 }
 
 fn kind(hit: &Hit) -> String {

@@ -54,8 +54,8 @@ const WEEKDAYS: [(&str, Weekday); 7] = [
     ("sunday", Weekday::Sunday),
 ];
 
-const FORMS: &str = "`2026-11-30`, `2026-11`, `2026-11-30T12:00`, `today`, `yesterday`, `3d`, `36h`, `last-monday` and \
-                     `last-week` are";
+const FORMS: &str = "a date is `2026-11-30`, `2026-11`, `2026-11-30T12:00`, `today`, `yesterday`, `3d`, `36h`, \
+                     `last-monday`, `last-week`";
 
 /// Understand a date; the error is a hint.
 pub(super) fn parse(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Named, String> {

@@ -9,14 +9,16 @@ use crate::args::{Args, Command};
 use crate::corpus::location;
 use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
+use crate::render::shell::quoted;
 
 /// Events to show on each side of a hit outside of all turns.
 const AROUND: u64 = 8;
 
-/// Read it as `dshlog read` would.
-pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
+/// Read it as `dshlog read` would. Numbers count texts when the hits are `flat`, else sessions.
+pub(super) fn run(ctx: &mut Ctx, found: &Found, flat: bool) -> Result<Outcome, Failure> {
     let Some(hit) = found.hits.first() else {
-        ctx.note(format!("there is no such hit; {} in all", found.documents));
+        let hits = if flat { found.documents } else { found.sessions };
+        ctx.note(format!("there is no such hit; {hits} in all"));
         return Ok(Outcome::Found);
     };
     let log = location(&hit.session.path, hit.session.entry.as_deref());
@@ -32,11 +34,15 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
         switch.into(),
         value.into(),
         "--".into(),
-        log.into(),
+        log.clone().into(),
     ];
-    ctx.note(format!("the hit stands at seq {seq}, in the {}", hit.document.part.name()));
+    ctx.note(format!("the hit stands at seq {seq} ({})", hit.document.part.name()));
     match Args::try_parse_from(line).map(|args| args.command) {
-        Ok(Command::Read(args)) => super::super::read::run(ctx, &args),
+        // What the hint of the log names are switches of `read`, which cannot be given here.
+        Ok(Command::Read(args)) => super::super::read::run(ctx, &args).map_err(|failure| match failure {
+            Failure::Log(..) => failure.hint(format!("such switches are for `dshlog read {}`", quoted(&log))),
+            other => other,
+        }),
         _ => Err(Failure::usage("this hit cannot be opened")),
     }
 }
