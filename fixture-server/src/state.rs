@@ -39,6 +39,18 @@ struct Inner {
     under_way: usize,
 }
 
+impl Inner {
+    /// Keeps a capture whose answer is under way; gives its number.
+    fn keep(&mut self, mut capture: Capture) -> usize {
+        let n = self.captures.len();
+        capture.n = n;
+        self.verdict.count(&capture.outcome);
+        self.captures.push(capture);
+        self.under_way += 1;
+        n
+    }
+}
+
 /// The answer to a request, and the capture that waits to hear how it went.
 #[derive(Debug)]
 pub(crate) struct Reply {
@@ -71,37 +83,41 @@ impl State {
             return Reply { plan, capture: None, began };
         }
         let body: Arc<[u8]> = body.into();
-        let (plan, capture) = match json::parse(&body) {
-            Ok(tree) => self.matched(head, tree, body, keep),
-            Err(_) if Dialect::of_path(head.path()).is_none() => self.matched(head, Value::Null, body, keep),
+        let tree = match json::parse(&body) {
+            Ok(tree) => tree,
+            Err(_) if head.method != "POST" || Dialect::of_path(head.path()).is_none() => Value::Null,
             Err(fault) => {
                 let why = Report::unread(format!("POST {}: the body is {fault}", head.path()));
                 let plan = refuse(head, &why.to_string(), Some(&why.to_json()), keep);
-                (plan, self.capture(head, body, Outcome::Unmatched(why)))
+                let capture = self.capture(head, body, Outcome::Unmatched(why));
+                return Reply { plan, capture: Some(self.lock().keep(capture)), began };
             }
         };
-        Reply { plan, capture: Some(self.keep(capture)), began }
+        let view = View::new(head, tree);
+        // Order of captures and order of lanes are one order.
+        let mut inner = self.lock();
+        let (plan, conversation, outcome) = self.matched(&mut inner, head, &view, keep);
+        let capture = Capture { kind: view.kind, conversation, ..self.capture(head, body, outcome) };
+        Reply { plan, capture: Some(inner.keep(capture)), began }
     }
 
     /// Finds the exchange of a request, and its answer.
-    fn matched(&self, head: &Head, tree: Value, body: Arc<[u8]>, keep: bool) -> (Plan, Capture) {
-        let view = View::new(head, tree);
-        let conversation = conversation(&self.script.conversation, &view);
-        let mut inner = self.lock();
-        let pick =
-            if head.method == "POST" { inner.lanes.take(&self.script, &view, &conversation) } else { None };
+    fn matched(&self, inner: &mut Inner, head: &Head, view: &View, keep: bool) -> (Plan, String, Outcome) {
+        let is_post = head.method == "POST";
+        let conversation = match view.kind {
+            Kind::Other => String::new(),
+            _ => conversation(&self.script.conversation, view),
+        };
+        let pick = if is_post { inner.lanes.take(&self.script, view, &conversation) } else { None };
         let (plan, outcome) = match pick {
-            Some(pick) => self.picked(head, &view, pick, keep),
-            None if view.dialect.is_none() || head.method != "POST" => elsewhere(head, keep),
+            Some(pick) => self.picked(head, view, pick, keep),
+            None if view.dialect.is_none() || !is_post => elsewhere(head, keep),
             None => {
-                let report = Report::new(&inner.lanes, &self.script, &view, &conversation);
+                let report = Report::new(&inner.lanes, &self.script, view, &conversation);
                 (refuse(head, &report.to_string(), Some(&report.to_json()), keep), Outcome::Unmatched(report))
             }
         };
-        drop(inner);
-        let is_model_request = view.kind != Kind::Other;
-        let conversation = if is_model_request { conversation } else { String::new() };
-        (plan, Capture { kind: view.kind, conversation, ..self.capture(head, body, outcome) })
+        (plan, conversation, outcome)
     }
 
     fn picked(&self, head: &Head, view: &View, pick: Pick, keep: bool) -> (Plan, Outcome) {
@@ -142,7 +158,7 @@ impl State {
 
     /// Notes a request that was refused before it was looked at; gives the answer.
     pub(crate) fn refused(&self, refusal: &Refusal) -> Reply {
-        let capture = self.keep(Capture::unread(self.started.elapsed(), Outcome::from(refusal)));
+        let capture = self.lock().keep(Capture::unread(self.started.elapsed(), Outcome::from(refusal)));
         let body = json!({ "error": { "type": "invalid_request_error", "message": refusal.why } });
         Reply {
             plan: Plan::json(refusal.status, &body, false),
@@ -219,17 +235,6 @@ impl State {
 
     fn capture(&self, head: &Head, body: Arc<[u8]>, outcome: Outcome) -> Capture {
         Capture::new(self.started.elapsed(), head, body, outcome)
-    }
-
-    /// Keeps a capture whose answer is under way; gives its number.
-    fn keep(&self, mut capture: Capture) -> usize {
-        let mut inner = self.lock();
-        let n = inner.captures.len();
-        capture.n = n;
-        inner.verdict.count(&capture.outcome);
-        inner.captures.push(capture);
-        inner.under_way += 1;
-        n
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
