@@ -6,7 +6,7 @@ use serde::Deserialize;
 ///
 /// Where a message has several text blocks, each of them is tried, and all of them joined by line feeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, expecting = "a table such as `{ contains = \"...\" }`")]
 pub struct TextIs {
     /// It is this.
     pub equals: Option<String>,

@@ -2,6 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+mod expect;
 mod faults;
 mod hostile;
+mod order;
+mod reader;
+mod scripts;
 mod served;
+mod streams;
+mod wire;
