@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::capture::{Capture, Outcome};
+use crate::dialect::Dialect;
 use crate::http::{Head, Plan};
 use crate::state::State;
 use crate::verdict::Verdict;
@@ -61,7 +62,7 @@ impl Capture {
             "atMs": millis(self.at),
             "method": self.method,
             "target": self.target,
-            "dialect": self.dialect.map(|dialect| dialect.name()),
+            "dialect": self.dialect.map(Dialect::name),
             "kind": self.kind.name(),
             "conversation": self.conversation,
             "bodyBytes": self.body.len(),

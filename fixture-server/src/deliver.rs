@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::dialect::{self, Address, Dialect, Piece};
-use crate::http::{Ending, HeadPlan, Plan, Step, reason};
+use crate::http::{Ending, HeadPlan, Plan, Step, header, reason};
 use crate::json;
 use crate::script::{After, Body, Chunks, Framing, Headers, How, Response, Write};
 
@@ -284,10 +284,10 @@ impl Head {
     fn plan(&self, response: &Response) -> HeadPlan {
         let mut lines = format!("HTTP/1.1 {} {}\r\n", self.status, reason(self.status));
         for (name, value) in self.usual().into_iter().filter(|(name, _)| !has(&response.headers, name)) {
-            lines.push_str(&format!("{name}: {value}\r\n"));
+            header(&mut lines, name, &value);
         }
         for (name, value) in &response.headers {
-            lines.push_str(&format!("{name}: {value}\r\n"));
+            header(&mut lines, name, value);
         }
         lines.push_str("\r\n");
         let pause = Duration::from_millis(response.pace.head_pause_ms);

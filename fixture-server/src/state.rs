@@ -131,29 +131,18 @@ impl State {
             Grade::Diverged(differences) => {
                 let answered = rule.expect.is_some_and(|expect| expect.on_diverged == OnDiverged::Answer);
                 let plan = if answered {
-                    self.answer(head, view, rule.respond, &message_id(rung, nth), keep)
+                    answer(head, view, rule.respond, &message_id(rung, nth), keep)
                 } else {
-                    let lines: String =
-                        differences.iter().map(|difference| format!("\n  {difference}")).collect();
+                    let lines: Vec<String> = differences.iter().map(ToString::to_string).collect();
                     let places: Vec<&str> = differences.iter().map(|found| found.pointer.as_str()).collect();
-                    let why = format!("the request is not what {label} expects{lines}");
+                    let why = format!("the request is not what {label} expects\n  {}", lines.join("\n  "));
                     refuse(head, &why, Some(&json!({ "exchange": rung.to_string(), "places": places })), keep)
                 };
                 return (plan, Outcome::Diverged { rung, label, lane, differences, answered });
             }
         };
-        let plan = self.answer(head, view, rule.respond, &message_id(rung, nth), keep);
+        let plan = answer(head, view, rule.respond, &message_id(rung, nth), keep);
         (plan, Outcome::Served { rung, label, lane, fit })
-    }
-
-    fn answer(&self, head: &Head, view: &View, response: &Response, id: &str, keep: bool) -> Plan {
-        let request = For {
-            dialect: view.dialect.unwrap_or(Dialect::Messages),
-            address: Address { id, model: view.model.as_deref().unwrap_or(NO_MODEL) },
-            chunks: head.minor > 0,
-            keep,
-        };
-        deliver::plan(response, request)
     }
 
     /// Notes a request that was refused before it was looked at; gives the answer.
@@ -241,6 +230,17 @@ impl State {
         // A panic elsewhere leaves counts that are still worth telling.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The answer of a script to a request.
+fn answer(head: &Head, view: &View, response: &Response, id: &str, keep: bool) -> Plan {
+    let request = For {
+        dialect: view.dialect.unwrap_or(Dialect::Messages),
+        address: Address { id, model: view.model.as_deref().unwrap_or(NO_MODEL) },
+        chunks: head.minor > 0,
+        keep,
+    };
+    deliver::plan(response, request)
 }
 
 /// The id of a message: the same in every run, whatever came first.

@@ -58,16 +58,16 @@ impl Chat<'_> {
                 self.open(*index, Open::Call(number));
                 let arguments = input.as_ref().map(crate::json::print).unwrap_or_default();
                 let function = json!({ "name": name, "arguments": arguments });
-                self.delta(json!({
+                self.delta(&json!({
                     "tool_calls": [{ "index": number, "id": id, "type": "function", "function": function }],
                 }));
             }
             Part::Delta { index, text } => {
                 let open = self.blocks.iter().rev().find(|(known, _)| known == index);
                 match open.map_or(Open::Text, |(_, open)| *open) {
-                    Open::Text => self.delta(json!({ "content": text })),
-                    Open::Thinking => self.delta(json!({ "reasoning_content": text })),
-                    Open::Call(number) => self.delta(json!({
+                    Open::Text => self.delta(&json!({ "content": text })),
+                    Open::Thinking => self.delta(&json!({ "reasoning_content": text })),
+                    Open::Call(number) => self.delta(&json!({
                         "tool_calls": [{ "index": number, "function": { "arguments": text } }],
                     })),
                 }
@@ -86,7 +86,7 @@ impl Chat<'_> {
         self.blocks.push((index, open));
     }
 
-    fn delta(&mut self, delta: Value) {
+    fn delta(&mut self, delta: &Value) {
         self.chunk(json!([{ "index": 0, "delta": delta, "finish_reason": null }]), None);
     }
 

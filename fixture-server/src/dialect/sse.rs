@@ -44,8 +44,12 @@ impl Stream {
 
     /// A comment.
     pub(crate) fn comment(&mut self, text: &str) {
-        let lines: String = text.split('\n').map(|line| format!(": {line}\n")).collect();
-        self.raw(format!("{lines}\n").into_bytes());
+        let mut lines = String::with_capacity(text.len() + 4);
+        for line in text.split('\n') {
+            lines.extend([": ", line, "\n"]);
+        }
+        lines.push('\n');
+        self.raw(lines.into_bytes());
     }
 
     /// Any bytes.

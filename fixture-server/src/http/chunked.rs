@@ -116,8 +116,11 @@ fn size(line: &[u8]) -> Result<usize, Refusal> {
 mod tests {
     use super::*;
 
-    /// Reads `bytes` in steps of `step`; gives the body and what is left over.
-    fn read(bytes: &[u8], step: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, u16> {
+    /// A body, and what is left over behind it.
+    type Body = (Vec<u8>, Vec<u8>);
+
+    /// Reads `bytes` in steps of `step`.
+    fn read(bytes: &[u8], step: usize) -> Result<Option<Body>, u16> {
         let (mut chunked, mut buffer, mut body) = (Chunked::default(), Vec::new(), Vec::new());
         let mut pieces = bytes.chunks(step);
         while let Some(piece) = pieces.next() {

@@ -13,5 +13,5 @@ pub use head::Head;
 pub use plan::Limits;
 
 pub(crate) use connection::{Connection, Received, Refusal};
-pub(crate) use plan::{Ending, HeadPlan, Plan, Step, reason};
+pub(crate) use plan::{Ending, HeadPlan, Plan, Step, header, reason};
 pub(crate) use send::{Sent, SentEnd};

@@ -27,9 +27,9 @@ impl Default for Limits {
             head: 64 << 10,
             body: 64 << 20,
             connections: 1024,
-            idle: Duration::from_secs(60),
+            idle: Duration::from_mins(1),
             patience: Duration::from_secs(10),
-            stall: Duration::from_secs(600),
+            stall: Duration::from_mins(10),
             grace: Duration::from_secs(2),
         }
     }
@@ -97,11 +97,11 @@ impl Plan {
     pub(crate) fn whole(status: u16, headers: &[(&str, &str)], body: Vec<u8>, keep: bool) -> Plan {
         let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
         for (name, value) in headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            header(&mut head, name, value);
         }
-        head.push_str(&format!("content-length: {}\r\n", body.len()));
+        header(&mut head, "content-length", &body.len().to_string());
         if !keep {
-            head.push_str("connection: close\r\n");
+            header(&mut head, "connection", "close");
         }
         head.push_str("\r\n");
         Plan {
@@ -125,6 +125,11 @@ impl Plan {
         let head = self.head.as_ref()?;
         str::from_utf8(head.bytes.get(9..12)?).ok()?.parse().ok()
     }
+}
+
+/// Adds a header to a head.
+pub(crate) fn header(head: &mut String, name: &str, value: &str) {
+    head.extend([name, ": ", value, "\r\n"]);
 }
 
 /// The usual words for a status.

@@ -190,32 +190,31 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(expected: Value, actual: Value, lines: &[&str]) {
-        let found: Vec<String> =
-            differences(&expected, &actual, 10).iter().map(ToString::to_string).collect();
+    fn check(expected: &Value, actual: &Value, lines: &[&str]) {
+        let found: Vec<String> = differences(expected, actual, 10).iter().map(ToString::to_string).collect();
         assert_eq!(found, lines);
-        assert_eq!(equal(&expected, &actual), lines.is_empty());
+        assert_eq!(equal(expected, actual), lines.is_empty());
     }
 
     #[test]
     fn each_way_to_differ() {
-        check(json!({"a": 1, "b": [1, 2.0]}), json!({"b": [1.0, 2], "a": 1}), &[]);
-        check(json!({"a/b": {"~": 1}}), json!({"a/b": {"~": 2}}), &["/a~1b/~0: expected 1, is 2"]);
-        check(json!({"a": 1}), json!({"b": 1}), &["/a: missing, expected 1", "/b: not expected, is 1"]);
+        check(&json!({"a": 1, "b": [1, 2.0]}), &json!({"b": [1.0, 2], "a": 1}), &[]);
+        check(&json!({"a/b": {"~": 1}}), &json!({"a/b": {"~": 2}}), &["/a~1b/~0: expected 1, is 2"]);
+        check(&json!({"a": 1}), &json!({"b": 1}), &["/a: missing, expected 1", "/b: not expected, is 1"]);
         check(
-            json!([1, 2, 3]),
-            json!([1, 3]),
+            &json!([1, 2, 3]),
+            &json!([1, 3]),
             &["/1: the list has 2 items instead of 3; expected here 2, is 3"],
         );
         check(
-            json!([1]),
-            json!([1, 3]),
+            &json!([1]),
+            &json!([1, 3]),
             &["/1: the list has 2 items instead of 1; expected here nothing, is 3"],
         );
-        check(json!(null), json!([]), &["(the whole): expected null, is []"]);
+        check(&json!(null), &json!([]), &["(the whole): expected null, is []"]);
         check(
-            json!(9_007_199_254_740_993_u64),
-            json!(9_007_199_254_740_992_u64),
+            &json!(9_007_199_254_740_993_u64),
+            &json!(9_007_199_254_740_992_u64),
             &["(the whole): expected 9007199254740993, is 9007199254740992"],
         );
     }

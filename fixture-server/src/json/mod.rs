@@ -106,7 +106,8 @@ fn restore(text: String) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if carried(c) {
-            out.push_str(&format!("\\u{:04x}", u32::from(c) - CARRIED + 0xD800));
+            let escape = format!("\\u{:04x}", u32::from(c) - CARRIED + 0xD800);
+            out.push_str(&escape);
         } else {
             out.push(c);
         }

@@ -12,7 +12,7 @@ const MAIN: &str = "main";
 /// The state of all lanes and side rules.
 #[derive(Debug)]
 pub(crate) struct Lanes {
-    pub(super) lanes: Vec<Lane>,
+    pub(super) queues: Vec<Lane>,
     /// How often each side rule has answered.
     side: Vec<u32>,
     /// Expectations, made ready, of exchanges and of side rules.
@@ -66,7 +66,7 @@ impl Lanes {
         }
         let prepared = |rule: Rule<'_>| rule.expect.and_then(Prepared::new);
         Lanes {
-            lanes,
+            queues: lanes,
             side: vec![0; script.side.len()],
             exchanges_expect: script.exchanges.iter().map(|exchange| prepared(exchange.into())).collect(),
             side_expect: script.side.iter().map(|side| prepared(side.into())).collect(),
@@ -93,22 +93,22 @@ impl Lanes {
 
     fn take_exchange(&mut self, script: &Script, view: &View, conversation: &str) -> Option<Pick> {
         let bound = self
-            .lanes
+            .queues
             .iter()
             .position(|lane| self.shared || lane.conversation.as_deref() == Some(conversation));
         let candidates = match bound {
             Some(lane) => lane..lane + 1,
-            None => 0..self.lanes.len(),
+            None => 0..self.queues.len(),
         };
         let fitting = candidates.filter_map(|n| {
-            let lane = self.lanes.get(n).filter(|lane| bound.is_some() || lane.conversation.is_none())?;
+            let lane = self.queues.get(n).filter(|lane| bound.is_some() || lane.conversation.is_none())?;
             let step = lane.step(script, view)?;
             let exchange = *lane.exchanges.get(step)?;
             Some((n, step, exchange, grade(self.exchanges_expect.get(exchange), view)))
         });
         // Of several lanes that a new conversation could begin, the one that it fits best; else the first.
         let (n, step, exchange, grade) = fitting.min_by_key(|(.., grade)| grade.rank())?;
-        let lane = self.lanes.get_mut(n)?;
+        let lane = self.queues.get_mut(n)?;
         lane.serve(script, step);
         if !self.shared {
             lane.conversation = Some(conversation.to_owned());
@@ -126,7 +126,7 @@ impl Lanes {
     /// Exchanges that have not been served as often as they must be.
     pub(crate) fn left(&self, script: &Script) -> Vec<Rung> {
         let mut left: Vec<Rung> = Vec::new();
-        for lane in &self.lanes {
+        for lane in &self.queues {
             for (step, exchange) in lane.exchanges.iter().enumerate().skip(lane.at) {
                 let served = if step == lane.at { lane.served } else { 0 };
                 let wanted = script.exchanges.get(*exchange);

@@ -126,8 +126,8 @@ fn describe(view: &View) -> String {
 }
 
 fn waiting(lanes: &Lanes, script: &Script, conversation: &str) -> Vec<Waiting> {
-    let bound = lanes.lanes.iter().any(|lane| lane.conversation.as_deref() == Some(conversation));
-    let open = lanes.lanes.iter().filter(|lane| match &lane.conversation {
+    let bound = lanes.queues.iter().any(|lane| lane.conversation.as_deref() == Some(conversation));
+    let open = lanes.queues.iter().filter(|lane| match &lane.conversation {
         Some(own) => own == conversation,
         None => !bound,
     });

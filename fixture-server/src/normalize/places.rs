@@ -21,12 +21,12 @@ pub(super) fn folders(body: &Value) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     collect(body, &mut found);
     let mut named: Vec<(String, &'static str)> = Vec::new();
-    let mut names = ["<folder>", "<folder-2>", "<folder-3>", "<folder-4>"].into_iter();
+    let mut placeholders = ["<folder>", "<folder-2>", "<folder-3>", "<folder-4>"].into_iter();
     for folder in found {
         if folder.len() < 2 || named.iter().any(|(known, _)| *known == folder) {
             continue;
         }
-        let Some(name) = names.next() else { break };
+        let Some(name) = placeholders.next() else { break };
         let quoted = json::quote(&folder);
         let escaped = quoted.trim_matches('"');
         if escaped != folder {
@@ -185,7 +185,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-impl<'t> Search<'t> {
+impl Search<'_> {
     fn places_of(self, part: &str) -> impl Iterator<Item = (usize, usize)> {
         let rest = self.text.get(self.from..).unwrap_or_default();
         rest.match_indices(part).map(move |(at, part)| (self.from + at, self.from + at + part.len()))

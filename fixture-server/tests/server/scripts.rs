@@ -145,7 +145,7 @@ fn answers_that_cannot_be_sent() {
         "`exchanges[0].respond.headers`: the value of \"a\" has a line end in it",
     );
     let blocks = |inner: &str, expected: &str| {
-        exchange(&format!("respond.message.blocks = [{{ {inner} }}]"), expected)
+        exchange(&format!("respond.message.blocks = [{{ {inner} }}]"), expected);
     };
     blocks(
         "type = \"text\", text = \"abc\", split = [3]",

@@ -176,25 +176,25 @@ fn every_answer_can_be_served_again() {
             let compact = if case.compact { "x-deepseek-harness-compact: 1\r\n" } else { "" };
             let body = case.body.clone().unwrap_or_default();
             client.send(&post(&case.path, &body, compact));
-            let served = &case.response;
+            let captured = &case.response;
             let Ok(got) = client.try_answer() else {
-                assert_eq!(served["end"], "reset-before-status", "{place}");
+                assert_eq!(captured["end"], "reset-before-status", "{place}");
                 continue;
             };
-            assert_eq!(Some(u64::from(got.status)), served["status"].as_u64(), "{place}");
-            let writes: Vec<Vec<u8>> = served["writes"]
+            assert_eq!(Some(u64::from(got.status)), captured["status"].as_u64(), "{place}");
+            let writes: Vec<Vec<u8>> = captured["writes"]
                 .as_array()
                 .unwrap()
                 .iter()
                 .map(bytes)
                 .filter(|bytes| !bytes.is_empty())
                 .collect();
-            if served["framing"] == "chunked" && served["end"] != "reset" {
+            if captured["framing"] == "chunked" && captured["end"] != "reset" {
                 assert!(got.chunks == writes, "{place}");
                 chunks += writes.len();
             }
             assert_eq!(got.body(), writes.concat(), "{place}");
-            let end = match (served["end"].as_str().unwrap(), served["framing"].as_str().unwrap()) {
+            let end = match (captured["end"].as_str().unwrap(), captured["framing"].as_str().unwrap()) {
                 ("closed" | "closed-without-terminator", _) | (_, "close") => End::Closed,
                 ("reset", _) => End::Reset,
                 _ => End::Proper,
@@ -253,11 +253,11 @@ fn every_whole_stream_can_be_told_in_parts() {
     let mut told = 0;
     for folder in folders() {
         for (n, case) in case(&folder).iter().enumerate() {
-            let served = &case.response;
-            if served["status"] != 200 || case.kind == "other" {
+            let captured = &case.response;
+            if captured["status"] != 200 || case.kind == "other" {
                 continue;
             }
-            let bytes: Vec<u8> = served["writes"].as_array().unwrap().iter().flat_map(bytes).collect();
+            let bytes: Vec<u8> = captured["writes"].as_array().unwrap().iter().flat_map(bytes).collect();
             let Ok(text) = String::from_utf8(bytes) else { continue };
             // Other line ends, marks and broken streams are served raw; this is about what blocks can say.
             let is_chat = case.path.ends_with("/chat/completions");
