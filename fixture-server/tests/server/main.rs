@@ -7,6 +7,7 @@ mod faults;
 mod hostile;
 mod order;
 mod reader;
+mod schema;
 mod scripts;
 mod served;
 mod streams;
