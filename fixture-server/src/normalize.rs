@@ -75,8 +75,8 @@ impl Rules {
     }
 
     /// The body with everything set aside that the rules speak of.
-    pub fn apply(&self, body: &Value) -> Value {
-        let mut body = body.clone();
+    #[must_use]
+    pub fn apply(&self, mut body: Value) -> Value {
         let folders = if self.has(Rule::Folders) { places::folders(&body) } else { Vec::new() };
         let mut ids = Ids::default();
         each_text(&mut body, &mut |text| {
@@ -151,7 +151,7 @@ mod tests {
     #[track_caller]
     fn check(rule: Rule, text: &str, expected: &str) {
         let rules: Rules = [rule].into_iter().collect();
-        assert_eq!(rules.apply(&json!({"a": text})), json!({"a": expected}), "{rule}");
+        assert_eq!(rules.apply(json!({"a": text})), json!({"a": expected}), "{rule}");
     }
 
     #[test]
@@ -190,13 +190,13 @@ mod tests {
         });
         let rules: Rules = [Rule::Folders].into_iter().collect();
         assert_eq!(
-            rules.apply(&body),
+            rules.apply(body),
             json!({
                 "system": "Your working directory is <folder>.",
                 "x": "cat <folder>/a /tmp/ws/demo-home <folder>",
             })
         );
         let quoted = json!(["Current working directory: \"C:\\\\a b\".", "C:\\a b\\c"]);
-        assert_eq!(rules.apply(&quoted), json!(["Current working directory: \"<folder>\".", "<folder>\\c"]));
+        assert_eq!(rules.apply(quoted), json!(["Current working directory: \"<folder>\".", "<folder>\\c"]));
     }
 }

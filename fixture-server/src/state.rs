@@ -181,6 +181,14 @@ impl State {
         self.lock().captures.clone()
     }
 
+    /// What was asked from a number on, up to the first request whose answer is still under way.
+    pub(crate) fn answered_from(&self, first: usize) -> Vec<Capture> {
+        let inner = self.lock();
+        let is_over =
+            |capture: &&Capture| capture.answer.is_some() || matches!(capture.outcome, Outcome::Left(_));
+        inner.captures.iter().skip(first).take_while(is_over).cloned().collect()
+    }
+
     /// The sum so far.
     pub(crate) fn verdict(&self) -> Verdict {
         let inner = self.lock();

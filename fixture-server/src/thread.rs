@@ -75,6 +75,12 @@ impl ServerThread {
         self.state.captures()
     }
 
+    /// What was asked from the request with this number on, up to the first one whose answer is still under way: for
+    /// those who tell it as it goes.
+    pub fn answered_from(&self, first: usize) -> Vec<Capture> {
+        self.state.answered_from(first)
+    }
+
     /// The sum so far.
     pub fn verdict(&self) -> Verdict {
         self.state.verdict()

@@ -12,7 +12,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use dshlog_fixture_server::script::{Block, Exchange, Expect, Response, TextIs};
+use dshlog_fixture_server::script::{Block, Exchange, Expect, Message, Response, TextIs};
 use dshlog_fixture_server::{FixtureServer, Script};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const MANY: usize = 2000;
 
 fn main() {
     // Cargo passes `--bench`; a number is how long each part runs.
-    let seconds = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(3.0);
+    let seconds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(3.0);
     let length = Duration::from_secs_f64(seconds);
     latency(length);
     throughput(length);
@@ -44,7 +44,10 @@ fn request() -> Value {
 /// An answer of so many pieces of text.
 fn answer(pieces: usize) -> Response {
     let pieces: Vec<String> = (0..pieces).map(|n| format!("piece {n} ")).collect();
-    Response::blocks([Block::Text { text: String::new(), split: Vec::new(), pieces }])
+    let blocks = vec![Block::Text { text: String::new(), split: Vec::new(), pieces }];
+    // One id for all, so that all answers have one length.
+    let message = Message { id: Some("m".to_owned()), blocks, ..Message::default() };
+    Response { message: Some(message), ..Response::default() }
 }
 
 fn repeated(exchange: Exchange) -> Script {

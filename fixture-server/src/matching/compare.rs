@@ -63,8 +63,8 @@ impl Prepared {
             return Grade::Diverged(differences(&self.body, &actual, LISTED));
         }
         let rules = &self.expect.rules;
-        let expected = self.normalized.get_or_init(|| rules.apply(&self.body));
-        let actual = rules.apply(&actual);
+        let expected = self.normalized.get_or_init(|| rules.apply(self.body.clone()));
+        let actual = rules.apply(actual);
         let found = differences(expected, &actual, LISTED);
         if found.is_empty() { Grade::Normalized } else { Grade::Diverged(found) }
     }

@@ -95,7 +95,10 @@ pub(super) fn home_at(search: Search<'_>) -> Option<(usize, usize)> {
 
 /// A date, with a moment of the day or without.
 pub(super) fn date_at(search: Search<'_>) -> Option<(usize, usize)> {
-    search.starts(|c| c.is_ascii_digit()).find_map(|start| {
+    search.before_dashes(4).find_map(|start| {
+        if search.before(start).is_some_and(|c| c.is_ascii_digit()) {
+            return None;
+        }
         let mut text = Cursor { text: search.text, at: start };
         text.digits(4).filter(|_| text.one_of("-"))?;
         text.digits(2).filter(|month| (1..=12).contains(month) && text.one_of("-"))?;
@@ -132,7 +135,7 @@ fn moment(mut text: Cursor<'_>) -> Option<usize> {
 
 /// A UUID.
 pub(super) fn uuid_at(search: Search<'_>) -> Option<(usize, usize)> {
-    search.starts(|c| c.is_ascii_hexdigit()).find_map(|start| {
+    search.before_dashes(8).find_map(|start| {
         let end = start + 36;
         let text = search.text.get(start..end)?;
         let fits = text.bytes().enumerate().all(|(n, byte)| match n {
@@ -158,7 +161,7 @@ pub(super) fn port_at(search: Search<'_>) -> Option<(usize, usize)> {
 
 /// The number of a version.
 pub(super) fn version_at(search: Search<'_>) -> Option<(usize, usize)> {
-    search.starts(|c| c.is_ascii_digit()).find_map(|start| {
+    search.digit_runs().find_map(|start| {
         let mut text = Cursor { text: search.text, at: start };
         for part in 0..3 {
             if text.digit_run() == 0 || (part < 2 && !text.one_of(".")) {
@@ -191,15 +194,21 @@ impl Search<'_> {
         rest.match_indices(part).map(move |(at, part)| (self.from + at, self.from + at + part.len()))
     }
 
-    /// Where a run of letters and digits begins with such a character.
-    fn starts(self, first: impl Fn(char) -> bool) -> impl Iterator<Item = usize> {
+    /// The places so many bytes before a dash: what has a dash at a fixed place is found by that, which is fast.
+    fn before_dashes(self, length: usize) -> impl Iterator<Item = usize> {
+        let rest = self.text.get(self.from..).unwrap_or_default();
+        let dashes = rest.match_indices('-').filter_map(move |(at, _)| at.checked_sub(length));
+        dashes.map(move |start| self.from + start).filter(move |start| self.text.is_char_boundary(*start))
+    }
+
+    /// Where runs of digits begin.
+    fn digit_runs(self) -> impl Iterator<Item = usize> {
         let rest = self.text.get(self.from..).unwrap_or_default();
         let mut before = self.before(self.from);
         rest.char_indices().filter_map(move |(at, c)| {
-            let fresh = !before.is_some_and(|before| before.is_ascii_digit())
-                && (c.is_ascii_digit() || !before.is_some_and(char::is_alphanumeric));
+            let begins = c.is_ascii_digit() && !before.is_some_and(|before| before.is_ascii_digit());
             before = Some(c);
-            (fresh && first(c)).then_some(self.from + at)
+            begins.then_some(self.from + at)
         })
     }
 

@@ -141,7 +141,7 @@ fn one_script_serves_both_dialects() {
             let first = |view: &View| -> String {
                 let text: String = view.first_user().iter().map(|seen| seen.text.as_str()).collect();
                 let text = Value::from(text.split("Current runtime context.").next().unwrap());
-                Rules::default().apply(&text).to_string()
+                Rules::default().apply(text).to_string()
             };
             let roles = |view: &View| view.messages.iter().map(|said| said.role).collect::<Vec<_>>();
             let results =
