@@ -21,6 +21,7 @@ fn help() {
         "verify",
         "migrate",
         "doctor",
+        "serve",
         "completions",
         "man",
     ] {

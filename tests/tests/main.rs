@@ -17,6 +17,7 @@ mod migrate;
 mod read;
 mod request;
 mod search;
+mod serve;
 mod state;
 mod stats;
 mod verify;

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use dshlog_fixture_server::{Capture, FixtureServer, Options, Script, ScriptError, ServerError, ServerThread};
+use dshlog_fixture_server::{
+    Capture, FixtureServer, Options, Script, ScriptError, ServerError, ServerThread,
+};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args::{Format, Serve};
@@ -22,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Serve a script until it is played or somebody has enough.
 pub(crate) fn run(ctx: &mut Ctx, args: &Serve) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Text, Format::Json])?;
-    let script = Script::load(&args.script).map_err(|fault| unusable(args, &fault))?;
+    let script = Script::load(&args.script).map_err(|fault| unusable(ctx, args, &fault))?;
     if args.check {
         render::sound(format, &script, ctx.out())?;
         return Ok(Outcome::Clean);
@@ -39,9 +41,12 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Serve) -> Result<Outcome, Failure> {
         ..Options::default()
     };
     if options.public {
-        ctx.warn(format!("{} can be reached from other machines; whoever reaches it is answered", args.listen));
+        ctx.warn(format!(
+            "{} can be reached from other machines; whoever reaches it is answered",
+            args.listen
+        ));
     }
-    let server = FixtureServer::spawn_with(script, options).map_err(|fault| no_server(args, &fault))?;
+    let server = FixtureServer::spawn_with(script, options).map_err(|fault| no_server(ctx, args, &fault))?;
     render::listening(format, &server.url(), ctx.out())?;
     ctx.out().flush()?;
     let mut told = 0;
@@ -82,24 +87,33 @@ fn tell(
 }
 
 /// A script that cannot be used: what it says is the user's to mend, a file that cannot be read is the machine's.
-fn unusable(args: &Serve, fault: &ScriptError) -> Failure {
+fn unusable(ctx: &mut Ctx, args: &Serve, fault: &ScriptError) -> Failure {
+    let hint = "docs/script.md in the repository explains scripts";
+    let here = |what: &dyn std::fmt::Display| format!("{}: {what}", shown(&args.script));
     match fault {
+        ScriptError::Problems(problems) => {
+            let (last, others) = match problems.split_last() {
+                Some((last, others)) => (last.to_string(), others),
+                None => (fault.to_string(), &[][..]),
+            };
+            others.iter().for_each(|problem| ctx.error(here(problem)));
+            Failure::usage(here(&last)).hint(hint)
+        }
         ScriptError::Read { path, source } => {
             Failure::io("read", path, std::io::Error::new(source.kind(), source.to_string()))
         }
-        fault => Failure::usage(format!("{}: {}", shown(&args.script), chain(fault)))
-            .hint("docs/script.md in the repository explains scripts"),
+        fault => Failure::usage(here(&chain(fault))).hint(hint),
     }
 }
 
-fn no_server(args: &Serve, fault: &ServerError) -> Failure {
+fn no_server(ctx: &mut Ctx, args: &Serve, fault: &ServerError) -> Failure {
     match fault {
-        ServerError::Script(fault) => unusable(args, fault),
+        ServerError::Script(fault) => unusable(ctx, args, fault),
         fault => Failure::failed(chain(fault)),
     }
 }
 
-/// An error with its causes, in a line for each problem.
+/// An error with its causes.
 fn chain(fault: &dyn std::error::Error) -> String {
     let mut text = fault.to_string();
     let mut cause = fault.source();

@@ -72,6 +72,14 @@ pub(crate) struct Rule<'s> {
     pub(crate) respond: &'s Response,
 }
 
+impl Rule<'_> {
+    /// True when it takes every request of its kind.
+    pub(crate) fn has_no_conditions(&self) -> bool {
+        let only_kind = Matcher { kind: self.matcher.kind, ..Matcher::default() };
+        self.expect.is_none() && *self.matcher == only_kind
+    }
+}
+
 impl<'s> From<&'s Exchange> for Rule<'s> {
     fn from(exchange: &'s Exchange) -> Self {
         Rule {

@@ -27,8 +27,10 @@ pub struct Waiting {
     pub lane: String,
     /// The exchange; nothing when all of its exchanges have been served.
     pub rung: Option<Rung>,
-    /// How reports call it.
+    /// What is said of it.
     pub label: String,
+    /// The conditions of the exchange that do not hold.
+    pub mismatches: Vec<Mismatch>,
 }
 
 /// The exchange that came nearest to a request.
@@ -56,7 +58,7 @@ impl Nearest {
 
 impl Report {
     pub(crate) fn new(lanes: &Lanes, script: &Script, view: &View, conversation: &str) -> Report {
-        let waiting = waiting(lanes, script, conversation);
+        let waiting = waiting(lanes, script, view, conversation);
         let nearest = nearest(lanes, script, view, &waiting);
         Report { request: describe(view), waiting, nearest }
     }
@@ -66,22 +68,29 @@ impl Report {
         Report { request, waiting: Vec::new(), nearest: None }
     }
 
+    /// The first place that differs: from the nearest exchange, or from one that is waited for.
+    pub fn first_place(&self) -> Option<&str> {
+        let waiting = self.waiting.iter().flat_map(|waiting| &waiting.mismatches);
+        let nearest = self.nearest.as_ref().and_then(Nearest::first_place);
+        nearest.or_else(|| waiting.map(|mismatch| mismatch.place.as_str()).next())
+    }
+
     /// The report for programs.
     pub fn to_json(&self) -> Value {
         json!({
             "request": self.request,
+            "firstPlace": self.first_place(),
             "waiting": self.waiting.iter().map(|waiting| json!({
                 "lane": waiting.lane,
                 "exchange": waiting.rung.map(|rung| rung.to_string()),
+                "mismatches": list(&waiting.mismatches),
             })).collect::<Vec<_>>(),
             "nearest": self.nearest.as_ref().map(|nearest| json!({
                 "exchange": nearest.rung.to_string(),
                 "label": nearest.label,
                 "whyNot": nearest.why_not,
                 "firstPlace": nearest.first_place(),
-                "mismatches": nearest.mismatches.iter().map(|mismatch| json!({
-                    "place": mismatch.place, "expected": mismatch.expected, "actual": mismatch.actual,
-                })).collect::<Vec<_>>(),
+                "mismatches": list(&nearest.mismatches),
                 "differences": nearest.differences.iter().map(ToString::to_string).collect::<Vec<_>>(),
             })),
         })
@@ -93,6 +102,11 @@ impl fmt::Display for Report {
         write!(f, "no exchange fits {}", self.request)?;
         for waiting in &self.waiting {
             write!(f, "\nlane `{}` {}", waiting.lane, waiting.label)?;
+            // Of the nearest one everything is told below.
+            let is_nearest = self.nearest.as_ref().map(|nearest| nearest.rung) == waiting.rung;
+            if let Some(mismatch) = waiting.mismatches.first().filter(|_| !is_nearest) {
+                write!(f, "\n  {mismatch}")?;
+            }
         }
         let Some(nearest) = &self.nearest else { return Ok(()) };
         write!(f, "\nnearest is {}", nearest.label)?;
@@ -107,6 +121,13 @@ impl fmt::Display for Report {
         }
         Ok(())
     }
+}
+
+fn list(mismatches: &[Mismatch]) -> Vec<Value> {
+    let list = mismatches.iter().map(|mismatch| {
+        json!({ "place": mismatch.place, "expected": mismatch.expected, "actual": mismatch.actual })
+    });
+    list.collect()
 }
 
 /// A request in a line.
@@ -125,7 +146,7 @@ fn describe(view: &View) -> String {
     )
 }
 
-fn waiting(lanes: &Lanes, script: &Script, conversation: &str) -> Vec<Waiting> {
+fn waiting(lanes: &Lanes, script: &Script, view: &View, conversation: &str) -> Vec<Waiting> {
     let bound = lanes.queues.iter().any(|lane| lane.conversation.as_deref() == Some(conversation));
     let open = lanes.queues.iter().filter(|lane| match &lane.conversation {
         Some(own) => own == conversation,
@@ -137,7 +158,8 @@ fn waiting(lanes: &Lanes, script: &Script, conversation: &str) -> Vec<Waiting> {
             Some(rung) => format!("waits for {}", script.label(rung)),
             None => format!("has served all of its {} exchanges", lane.exchanges.len()),
         };
-        Waiting { lane: lane.name.clone(), rung, label }
+        let failed = rung.and_then(|rung| script.rung(rung)).map(|rule| mismatches(rule, view));
+        Waiting { lane: lane.name.clone(), rung, label, mismatches: failed.unwrap_or_default() }
     });
     waiting.collect()
 }
@@ -147,8 +169,11 @@ fn nearest(lanes: &Lanes, script: &Script, view: &View, waiting: &[Waiting]) -> 
     let judged = script.rungs().map(|(rung, rule)| {
         let is_waited_for = waiting.iter().any(|waiting| waiting.rung == Some(rung));
         let failed = mismatches(rule, view);
-        // Another kind of request is further away than any other condition.
+        // Another kind of request is further away than any other condition. An exchange that fits everything says
+        // nothing about this request unless its turn has come.
+        let says_nothing = !is_waited_for && rule.has_no_conditions();
         let far: usize = failed.iter().map(|mismatch| if mismatch.place == "kind" { 10 } else { 1 }).sum();
+        let far = far + if says_nothing { 5 } else { 0 };
         (far, !is_waited_for, rung, failed)
     });
     let (.., not_its_turn, rung, mismatches) =

@@ -153,8 +153,9 @@ fn what_comes_too_early_is_told_so() {
     );
     let body = ask(&server, "/messages", &messages("two")).json();
     let message = body["error"]["message"].as_str().unwrap();
+    assert_eq!(body["report"]["firstPlace"], "/messages/0/content/0/text");
     assert!(message.ends_with("nearest is exchanges[1]: it fits, but it is not its turn"), "{message}");
-    assert!(message.contains("lane `main` waits for exchanges[0]"), "{message}");
+    assert!(message.contains("lane `main` waits for exchanges[0]\n  /messages/0/content/0/text: expected text containing \"one\""), "{message}");
     assert_eq!(ask(&server, "/messages", &messages("one")).status, 200);
     assert_eq!(ask(&server, "/messages", &messages("two")).status, 200);
     let message = ask(&server, "/messages", &messages("two")).json()["error"]["message"].clone();
