@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use dshlog_fixture_server::{FixtureServer, Limits, Options, Outcome, Script, ServerThread};
+use dshlog_fixture_server::{AnswerEnd, FixtureServer, Limits, Options, Outcome, Script, ServerThread};
+use proptest::prelude::*;
 
 use crate::common::{Client, End, ask, messages, post, serve};
 
@@ -319,4 +320,51 @@ fn stopping_lets_answers_end_but_not_for_long() {
     server.stop();
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert_ne!(client.answer().end, End::Proper);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_given_up() {
+    let text = "x".repeat(1 << 20);
+    let script = Script::from_toml(&format!(
+        "[[exchanges]]\nrespond.body.writes = [{}]\n[[exchanges]]\nrespond.body.text = \"ok\"",
+        vec![format!("{{ text = \"{text}\" }}"); 16].join(","),
+    ));
+    let limits = Limits { stall: Duration::from_millis(200), ..Limits::default() };
+    let server =
+        FixtureServer::spawn_with(script.unwrap(), Options { limits, ..Options::default() }).unwrap();
+    let mut client = Client::connect(server.address());
+    client.send(&post("/messages", &messages("x"), ""));
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while server.answered_from(0).is_empty() {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(server.captures()[0].answer.as_ref().unwrap().end, AnswerEnd::ClientLeft);
+    still_serves(&server);
+    drop(client);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever comes, the server answers or closes in time, and goes on.
+    #[test]
+    fn any_bytes(
+        start in prop_oneof![Just(""), Just("POST /messages HTTP/1.1\r\n"), Just("POST /messages HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n")],
+        bytes in prop::collection::vec(prop_oneof![any::<u8>(), Just(b'\n'), Just(b'\r'), Just(b':'), Just(b'0')], 0..300),
+        ends in any::<bool>(),
+    ) {
+        let limits = Limits { patience: Duration::from_millis(60), idle: Duration::from_millis(60), ..Limits::default() };
+        let server = strict(limits);
+        let mut client = Client::connect(server.address());
+        client.try_send(start.as_bytes()).ok();
+        client.try_send(&bytes).ok();
+        if ends {
+            client.finish();
+        }
+        client.patience(Duration::from_secs(8));
+        let (_, end) = client.read_to_end();
+        prop_assert_ne!(end, End::Silence);
+        still_serves(&server);
+    }
 }
