@@ -320,3 +320,23 @@ fn a_cut_message_keeps_its_blocks() {
     assert_eq!(got.end, End::Closed);
     assert_eq!(events(&got.body()).len(), 2);
 }
+
+#[test]
+fn chunks_do_not_wait_for_each_other() {
+    let server = serve(
+        r#"exchanges = [{ repeat = true, respond.message.blocks = [{ type = "text", text = "abc", split = [1, 2] }] }]"#,
+    );
+    let mut client = Client::connect(server.address());
+    let mut times: Vec<Duration> = (0..40)
+        .map(|_| {
+            let asked = std::time::Instant::now();
+            client.send(&post("/messages", &messages("x"), ""));
+            assert_eq!(client.answer().chunks.len(), 8);
+            asked.elapsed()
+        })
+        .skip(20)
+        .collect();
+    times.sort_unstable();
+    // A chunk that waits until the one before is acknowledged takes 40 ms.
+    assert!(times[10] < Duration::from_millis(30), "{:?}", times[10]);
+}
