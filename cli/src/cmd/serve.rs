@@ -96,7 +96,9 @@ fn unusable(ctx: &mut Ctx, args: &Serve, fault: &ScriptError) -> Failure {
                 Some((last, others)) => (last.to_string(), others),
                 None => (fault.to_string(), &[][..]),
             };
-            others.iter().for_each(|problem| ctx.error(here(problem)));
+            for problem in others {
+                ctx.error(here(problem));
+            }
             Failure::usage(here(&last)).hint(hint)
         }
         ScriptError::Read { path, source } => {

@@ -281,3 +281,36 @@ fn each_condition_can_fail() {
         "",
     );
 }
+
+#[test]
+fn many_conversations_at_once_keep_their_lanes() {
+    const LANES: usize = 20;
+    const STEPS: usize = 5;
+    let lines: Vec<(String, String, String)> = (0..STEPS)
+        .flat_map(|step| {
+            (0..LANES).map(move |lane| {
+                (format!("l{lane}"), format!("lane {lane} step {step}."), format!("{lane}-{step}"))
+            })
+        })
+        .collect();
+    let lines: Vec<(&str, &str, &str, &str)> = lines
+        .iter()
+        .map(|(lane, user, answer)| (lane.as_str(), user.as_str(), answer.as_str(), ""))
+        .collect();
+    let server = script(&lines);
+    std::thread::scope(|scope| {
+        for lane in 0..LANES {
+            let server = &server;
+            scope.spawn(move || {
+                for step in 0..STEPS {
+                    let answer = say(server, &format!("s-{lane}"), &format!("lane {lane} step {step}."));
+                    assert_eq!(answer, format!("{lane}-{step}"));
+                }
+            });
+        }
+    });
+    let captures = server.captures();
+    assert!(captures.windows(2).all(|pair| pair[0].n + 1 == pair[1].n && pair[0].at <= pair[1].at));
+    let verdict = server.stop();
+    assert_eq!((verdict.unchecked, verdict.is_good()), (LANES * STEPS, true));
+}

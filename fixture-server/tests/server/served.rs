@@ -258,3 +258,31 @@ fn only_this_machine_unless_told() {
     let fault = FixtureServer::spawn_with(script(), options).unwrap_err();
     assert!(chain(&fault).starts_with(&format!("cannot listen on {}: ", taken.address())), "{fault}");
 }
+
+#[test]
+fn odd_bodies_are_only_odd() {
+    let server = serve(
+        "exchanges = [{ repeat = true, respond.body.text = \"ok\" }]\nside = [{ match.kind = \"title\", respond.body.text = \"title\" }]",
+    );
+    let odd = [
+        json!(null),
+        json!([]),
+        json!("text"),
+        json!({"messages": {}}),
+        json!({"messages": [1, null, "x", {}, {"role": 7, "content": 8}, {"content": [[], {"type": 9}, {"type": "text"}]}]}),
+        json!({"messages": [{"role": "tool"}, {"role": "assistant", "tool_calls": [{}, 1]}, {"role": "assistant", "tool_calls": 5}]}),
+        json!({"messages": [{"role": "user", "content": [{"type": "tool_result"}, {"type": "tool_use", "id": 3}]}]}),
+        json!({"model": 5, "system": [1, {"type": "text", "text": "a"}], "tools": [{}, {"name": 1}, {"function": {}}]}),
+    ];
+    for body in odd {
+        for path in ["/v1/messages", "/chat/completions"] {
+            assert_eq!(ask(&server, path, &body).text(), "ok", "{body}");
+        }
+    }
+    // Deeper than a parser should follow.
+    let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+    let mut client = Client::connect(server.address());
+    client
+        .send(format!("POST /messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n{deep}", deep.len()).as_bytes());
+    assert_eq!(client.answer().status, 400);
+}
