@@ -12,8 +12,8 @@ use dshlog_codec::json::Js;
 use dshlog_codec::read::Mark;
 use dshlog_codec::{End, Error, ErrorKind, Event, Generation, Header, Limits, LogFile};
 use dshlog_migrate::Kin;
-use dshlog_query::store::{Place, Store};
-use dshlog_query::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
+use dshlog_query::store::{Entry, Place, Store};
+use dshlog_query::{Candidate, Corpus, Listing, Look, Reading, Replaced, Stamp};
 use dshlog_replay::Surface;
 
 use crate::select::placed;
@@ -27,9 +27,9 @@ pub(crate) struct HomeCorpus {
 }
 
 impl HomeCorpus {
-    /// The sessions below `root`.
+    /// The sessions below `root`. Two names of one root are one corpus.
     pub(crate) fn new(root: PathBuf) -> Self {
-        HomeCorpus { root, kin: Arc::default() }
+        HomeCorpus { root: root.canonicalize().unwrap_or(root), kin: Arc::default() }
     }
 
     fn open(&self, candidate: &Candidate) -> dshlog_codec::Result<Log> {
@@ -76,6 +76,10 @@ impl HomeCorpus {
 }
 
 impl Corpus for HomeCorpus {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
     fn list(&self) -> Listing {
         let mut listing = Listing::default();
         match stores::walk(&self.root) {
@@ -135,30 +139,50 @@ impl Corpus for HomeCorpus {
         replaced
     }
 
-    fn look(&self, path: &Path, entry: Option<&str>) -> Option<Candidate> {
-        if let Some(entry) = entry {
-            let entry = Store::open(path).ok()?.entry(entry).ok()??;
-            return Some(Candidate { path: path.to_owned(), entry: Some(entry.id), stamp: entry.stamp });
+    fn look(&self, path: &Path, entry: Option<&str>) -> Look {
+        let (place, found) = if let Some(entry) = entry {
+            let found = Store::open(path).and_then(|mut store| store.entry(entry));
+            let candidate =
+                |it: Entry| Candidate { path: path.to_owned(), entry: Some(it.id), stamp: it.stamp };
+            (path, found.map(|entry| entry.map(candidate)).ok())
+        } else {
+            let folder = path.parent().unwrap_or(path);
+            (folder, SessionFolder::read(folder).and_then(|folder| candidate(&folder)).ok())
+        };
+        match found {
+            Some(Some(candidate)) => Look::There(candidate),
+            Some(None) => Look::Gone,
+            None if is_gone(place) => Look::Gone,
+            None => Look::Hidden,
         }
-        let folder = SessionFolder::read(path.parent()?).ok()?;
-        candidate(&folder).ok()?
     }
 
-    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Option<Listing> {
+    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Listing {
         let mut listing = Listing::default();
-        let entries = std::fs::read_dir(folder).ok()?.flatten();
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries.flatten(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return listing,
+            Err(error) => {
+                listing.passed_over.push((folder.to_owned(), error.to_string()));
+                return listing;
+            }
+        };
         let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
         for path in folders.map(|entry| entry.path()) {
             if folder == self.root {
                 if !known.contains(&path) {
                     let time = nanos(std::fs::metadata(&path).and_then(|metadata| metadata.modified()).ok());
-                    listing.candidates.extend(self.list_in(&path, known).unwrap_or_default().candidates);
+                    let below = self.list_in(&path, known);
+                    listing.candidates.extend(below.candidates);
+                    listing.passed_over.extend(below.passed_over);
                     listing.folders.push((path, time));
                 }
-            } else if let Ok(session) = SessionFolder::read(&path)
-                && let Ok(Some(candidate)) = candidate(&session)
-            {
-                listing.candidates.push(candidate);
+                continue;
+            }
+            match SessionFolder::read(&path).and_then(|session| candidate(&session)) {
+                Ok(candidate) => listing.candidates.extend(candidate),
+                Err(_) if is_gone(&path) => {}
+                Err(error) => listing.passed_over.push((path, error.to_string())),
             }
         }
         if folder == self.root
@@ -167,8 +191,13 @@ impl Corpus for HomeCorpus {
         {
             add_stores(&mut listing, &walk);
         }
-        Some(listing)
+        listing
     }
+}
+
+/// True when nothing is there: what only cannot be looked at is there.
+fn is_gone(path: &Path) -> bool {
+    path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Where a log is, as one path.
@@ -257,5 +286,7 @@ fn nanos(time: Option<SystemTime>) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
+#[cfg(test)]
+mod agreement;
 #[cfg(test)]
 mod tests;

@@ -102,6 +102,7 @@ impl Ctx {
     }
 
     /// The folder for what can be made anew: `$XDG_CACHE_HOME`, else where this system keeps such things.
+    #[expect(clippy::unused_self, reason = "what the environment says is asked of the context")]
     pub(crate) fn cache(&self) -> Option<PathBuf> {
         use etcetera::BaseStrategy as _;
         etcetera::choose_base_strategy().ok().map(|strategy| strategy.cache_dir())

@@ -1,5 +1,6 @@
 //! Where the index of a home lies, and how its troubles are told.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -21,8 +22,7 @@ pub(crate) fn folder(ctx: &Ctx, named: Option<&Path>) -> Result<PathBuf, Failure
     let root = ctx.home()?.root;
     // Two names of one root are one home.
     let root = root.canonicalize().unwrap_or(root);
-    let digest = Sha256::digest(root.as_os_str().as_encoded_bytes());
-    let id: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let id = digest(root.as_os_str().as_encoded_bytes(), 6);
     let home = root.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let name: String =
         home.chars().filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).take(40).collect();
@@ -34,7 +34,17 @@ pub(crate) fn folder(ctx: &Ctx, named: Option<&Path>) -> Result<PathBuf, Failure
     Ok(cache.join("dshlog").join(name))
 }
 
+/// The first `count` bytes of the digest of something, in hex.
+pub(crate) fn digest(of: &[u8], count: usize) -> String {
+    let mut hex = String::new();
+    for byte in Sha256::digest(of).iter().take(count) {
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}
+
 /// What a trouble of the index is to the user.
+#[expect(clippy::needless_pass_by_value, reason = "this is what `map_err` gives")]
 pub(crate) fn failure(error: Error) -> Failure {
     match &error {
         Error::NoIndex(path) => Failure::not_found(format!("no index in {}", shown(path)))
@@ -42,6 +52,8 @@ pub(crate) fn failure(error: Error) -> Failure {
         Error::Foreign { .. } => {
             Failure::refused(&error).hint("`--index DIR` names a folder that is empty, not there, or an index")
         }
+        Error::OtherRoot { .. } => Failure::refused(&error)
+            .hint("`--index DIR` names another folder; `dshlog index --rebuild` makes this one anew"),
         Error::Newer { .. } => Failure::refused(&error)
             .hint("use the dshlog that made it, another `--index DIR`, or delete the folder: an index comes to be anew"),
         Error::Locked(path) => Failure::refused(format!("another process is writing to the index in {}", shown(path)))
@@ -83,20 +95,20 @@ fn is_full(error: &Error) -> bool {
 
 /// Shows how an update goes on: a bar where somebody watches, and what must be said.
 pub(crate) struct Bar {
-    shown: bool,
-    bar: Mutex<Option<ProgressBar>>,
+    is_shown: bool,
+    drawn: Mutex<Option<ProgressBar>>,
     told: Mutex<Vec<String>>,
 }
 
 impl Bar {
     /// A bar where the context shows progress.
     pub(crate) fn new(ctx: &Ctx) -> Self {
-        Bar { shown: ctx.shows_progress(), bar: Mutex::default(), told: Mutex::default() }
+        Bar { is_shown: ctx.shows_progress(), drawn: Mutex::default(), told: Mutex::default() }
     }
 
     /// Take the bar away, and give what is to be said.
     pub(crate) fn end(&self) -> Vec<String> {
-        if let Some(bar) = lock(&self.bar).take() {
+        if let Some(bar) = lock(&self.drawn).take() {
             bar.finish_and_clear();
         }
         std::mem::take(&mut lock(&self.told))
@@ -110,13 +122,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Progress for Bar {
     fn begin(&self, logs: u64, bytes: u64) {
         // Little is done before anybody has read the bar.
-        if self.shown && bytes > 1 << 20 {
-            *lock(&self.bar) = Some(bytes_bar(bytes, &crate::render::units::count(logs, "log")));
+        if self.is_shown && bytes > 1 << 20 {
+            *lock(&self.drawn) = Some(bytes_bar(bytes, &crate::render::units::count(logs, "log")));
         }
     }
 
     fn advance(&self, bytes: u64) {
-        if let Some(bar) = &*lock(&self.bar) {
+        if let Some(bar) = &*lock(&self.drawn) {
             bar.inc(bytes);
         }
     }

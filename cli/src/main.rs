@@ -30,5 +30,6 @@ fn main() -> ExitCode {
     };
     let mut ctx = ctx::Ctx::from_process(&args.global);
     let result = cmd::run(&mut ctx, args.command);
+    dshlog_query::store::forget_copy();
     exit::finish(ctx, result)
 }

@@ -8,6 +8,7 @@ use dshlog_codec::home::{
     select,
 };
 use dshlog_codec::{Encoding, Error, Generation, LogFile};
+use dshlog_query::store::Place;
 
 use crate::ctx::Ctx;
 use crate::exit::{Failure, shown};
@@ -92,7 +93,7 @@ fn in_store(path: &Path, root: Option<&Path>) -> Failure {
     let Some(folder) = member else { return refused };
     let log = folder.join(file_name(Generation(0), Encoding::Raw));
     refused.hint(format!(
-        "`mkdir -p {}`, and `dshlog read --rows {} > {}`, make a log of V0 of it",
+        "`mkdir -p {}`, and `dshlog read --rows {} > {}`, make a log of V0 of it, which can be migrated",
         quoted(&folder),
         quoted(path),
         quoted(&log)
@@ -103,15 +104,23 @@ fn in_store(path: &Path, root: Option<&Path>) -> Failure {
 fn target(ctx: &Ctx, typed: &str) -> Result<(Target, Option<PathBuf>), Failure> {
     let home = ctx.home();
     // A path needs no home.
-    let target = match stores::select(&absolute(ctx.cwd(), Path::new(typed))) {
+    let path = absolute(ctx.cwd(), Path::new(typed));
+    let target = match stores::select(&path) {
         Some(found) => found.map(Target::Folder),
         None => select(OsStr::new(typed), ctx.cwd(), || stores::walk(&home.as_ref().map_err(clone_io)?.root)),
     };
     let root = home.as_ref().ok().map(|home| home.root.as_path());
     match target {
         Ok(target) => Ok((target, root.map(Path::to_owned))),
-        Err(SelectError::Read(error)) => Err(error.into()),
-        Err(SelectError::Ambiguous { name, candidates }) => {
+        Err(error) => Err(unselected(error, &path, root)),
+    }
+}
+
+/// Why a typed name stands for nothing. As a path it is `path`, and `root` is where it was looked for.
+pub(crate) fn unselected(error: SelectError, path: &Path, root: Option<&Path>) -> Failure {
+    match error {
+        SelectError::Read(error) => error.into(),
+        SelectError::Ambiguous { name, candidates } => {
             let mut failure =
                 Failure::usage(format!("`{name}` could be any of {} sessions", candidates.len()));
             for candidate in candidates.iter().take(LISTED) {
@@ -120,15 +129,19 @@ fn target(ctx: &Ctx, typed: &str) -> Result<(Target, Option<PathBuf>), Failure> 
             if candidates.len() > LISTED {
                 failure = failure.hint(format!("… {} more", candidates.len() - LISTED));
             }
-            Err(failure)
+            failure
         }
-        Err(error) => {
+        error => {
+            if let Some(Place { store, .. }) = Place::of(path) {
+                return Failure::not_found(format!("{error} in {}", shown(&store)))
+                    .hint(format!("`dshlog ls {}` lists the sessions", quoted(&store)));
+            }
             let place = root.map(|root| format!(" in {}", shown(root))).unwrap_or_default();
             let hint = match error {
                 SelectError::TooFew { count: 0, .. } => "`--home` or `--root` names another place",
                 _ => "`dshlog ls` lists the sessions",
             };
-            Err(Failure::not_found(format!("{error}{place}")).hint(hint))
+            Failure::not_found(format!("{error}{place}")).hint(hint)
         }
     }
 }
@@ -192,6 +205,9 @@ pub(crate) fn placed(path: &Path, root: Option<&Path>, cwd: &Path) -> Chosen {
 }
 
 fn shown_name(folder: &Path) -> String {
+    if stores::is_entry(folder) {
+        return shown(folder);
+    }
     folder.file_name().map_or_else(|| shown(folder), |name| shown(Path::new(name)))
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn around(root: &Path) -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flat_map(|entries| entries.flatten())
+        .flat_map(Iterator::flatten)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| entry.path())
         .filter(|path| is_store(path))

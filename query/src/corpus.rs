@@ -11,6 +11,9 @@ use crate::session::Soundness;
 
 /// The logs of a home.
 pub trait Corpus: Sync {
+    /// Where they lie.
+    fn root(&self) -> &Path;
+
     /// All logs there are now, by names alone: nothing is opened.
     fn list(&self) -> Listing;
 
@@ -31,13 +34,12 @@ pub trait Corpus: Sync {
     /// What has left the surface, in the order of `seq`.
     fn replaced(&self, candidate: &Candidate) -> Vec<Replaced>;
 
-    /// What [`Corpus::list`] would say of this log now, after a look at its folder alone; nothing when it is gone. The log of
-    /// the session may be another file by now.
-    fn look(&self, path: &Path, entry: Option<&str>) -> Option<Candidate>;
+    /// What [`Corpus::list`] would say of this log now, after a look at its folder alone.
+    fn look(&self, path: &Path, entry: Option<&str>) -> Look;
 
-    /// What [`Corpus::list`] would say of the logs in one of [`Listing::folders`]; nothing when it is gone. For the root, it
-    /// is what stands below folders that are not in `known`, with these folders.
-    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Option<Listing>;
+    /// What [`Corpus::list`] would say of the logs in one of [`Listing::folders`]. For the root, it is what stands below
+    /// folders that are not in `known`, with these folders.
+    fn list_in(&self, folder: &Path, known: &[PathBuf]) -> Listing;
 }
 
 /// What a look at all names gave.
@@ -50,6 +52,24 @@ pub struct Listing {
     /// Folders whose time of change moves when a session comes or goes, and that time, nanoseconds since the epoch: the root
     /// first, then those of projects.
     pub folders: Vec<(PathBuf, i64)>,
+}
+
+impl Listing {
+    /// True for what stands in something that could not be looked at: it may be there still.
+    pub(crate) fn hides(&self, path: &Path) -> bool {
+        self.passed_over.iter().any(|(hidden, _)| path.starts_with(hidden))
+    }
+}
+
+/// What a look at one log gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It is there. The log of the session may be another file by now.
+    There(Candidate),
+    /// It could not be looked at, and may be there still.
+    Hidden,
+    /// It is gone.
+    Gone,
 }
 
 /// A log that may hold something.

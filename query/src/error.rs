@@ -46,6 +46,16 @@ pub enum Error {
         /// Which rules changed.
         why: String,
     },
+    /// It holds the sessions of another root.
+    #[error("{path} is of the sessions in {held}, not of those in {asked}")]
+    OtherRoot {
+        /// Which.
+        path: PathBuf,
+        /// Whose sessions it holds.
+        held: PathBuf,
+        /// Whose were asked for.
+        asked: PathBuf,
+    },
     /// Another process is writing to it.
     #[error("another process is writing to the index in {0}")]
     Locked(PathBuf),

@@ -234,7 +234,7 @@ mod tests {
             let borders: Vec<usize> = text.grapheme_indices(true).map(|(at, _)| at).chain([text.len()]).collect();
             let at = borders[at % borders.len()];
             let end = borders.iter().copied().filter(|b| *b > at).nth(length - 1).unwrap_or(text.len());
-            let ranges = if at < end { vec![at..end] } else { vec![] };
+            let ranges: Vec<Range<usize>> = (at < end).then_some(at..end).into_iter().collect();
             let found = snippet(&text, &ranges, most);
             prop_assert!(found.text.graphemes(true).count() <= most + 1, "{:?}", found);
             for range in &found.ranges {

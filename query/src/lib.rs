@@ -21,8 +21,9 @@ pub mod rank;
 pub mod scan;
 pub mod session;
 pub mod store;
+mod uri;
 
-pub use corpus::{Candidate, Corpus, Listing, Reading, Replaced, Stamp};
+pub use corpus::{Candidate, Corpus, Listing, Look, Reading, Replaced, Stamp};
 pub use document::{Document, Part, Role};
 pub use error::{Error, Result};
 pub use hit::{Found, Hit, Options, Sort};

@@ -1,14 +1,20 @@
-//! Whether a document matches, and where.
+//! Whether a document matches, where, and how often what is in it.
 //!
-//! One pass of the analyzer over a text answers for all needles of a query. Facts that need no text are asked first.
+//! One pass of the analyzer over a text answers for all needles of a query, and a text that cannot hold any term of them
+//! is not analysed at all.
 
-use std::collections::HashMap;
+mod sieve;
+mod sought;
+
 use std::ops::Range;
 
-use crate::analysis::{Analyzer, Kind, Needle, Slot};
+use crate::analysis::Analyzer;
 use crate::document::Document;
 use crate::language::{Node, Query};
 use crate::session::Session;
+use sieve::Sieve;
+pub(crate) use sought::Counted;
+use sought::Sought;
 
 /// Places of a pattern in one text to show. A pattern that matches everywhere says nothing.
 const MOST_PLACES: usize = 1000;
@@ -17,54 +23,26 @@ const MOST_PLACES: usize = 1000;
 pub struct Matcher {
     root: Node,
     sought: Sought,
+    sieve: Sieve,
     analyzer: Analyzer,
-}
-
-/// What the needles of a query look for, and where it was seen.
-#[derive(Default)]
-struct Sought {
-    needles: Vec<Compiled>,
-    /// Slots by the term that they ask for.
-    terms: HashMap<String, Vec<usize>>,
-    /// Slots by the beginning that they ask for.
-    prefixes: Vec<(String, usize)>,
-    /// For each slot where it was seen, in the order of positions.
-    seen: Vec<Vec<Place>>,
-    /// Terms of the text.
-    length: u32,
-}
-
-/// A needle as the numbers of its slots.
-struct Compiled {
-    needle: Needle,
-    slots: Range<usize>,
-    /// It stands under no `-`.
-    is_wanted: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Place {
-    position: u32,
-    bytes: Range<usize>,
-}
-
-/// How often the needles of a query stand in a text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// For each wanted needle, in the order of the query.
-    pub needles: Vec<u32>,
-    /// For each of the terms that make these needles match better, in the order of the query.
-    pub better: Vec<u32>,
-    /// Terms of the text, those beside others included.
-    pub length: u32,
+    /// For each needle whether it stands in the last text, in the order of the query.
+    found: Vec<bool>,
+    /// For each needle whether the last document matched by it.
+    by: Vec<bool>,
 }
 
 impl Matcher {
     /// For one query.
     pub fn new(query: &Query) -> Self {
-        let mut sought = Sought::default();
-        sought.gather(&query.root, true);
-        Matcher { root: query.root.clone(), sought, analyzer: Analyzer::new() }
+        let sought = Sought::new(&query.root);
+        Matcher {
+            root: query.root.clone(),
+            sieve: Sieve::new(sought.terms()),
+            found: Vec::new(),
+            by: vec![false; sought.len()],
+            sought,
+            analyzer: Analyzer::new(),
+        }
     }
 
     /// True when the document matches. `is_replaced`: its event left the surface.
@@ -73,33 +51,50 @@ impl Matcher {
         if let Some(known) = facts.decide(&self.root) {
             return known;
         }
-        self.sought.read(&mut self.analyzer, &document.text);
-        facts.judge(&self.root, &mut self.sought.found().into_iter())
+        self.read(&document.text);
+        self.judge(document, session, is_replaced)
     }
 
-    /// How often the needles stand in `text`.
-    pub fn counts(&mut self, text: &str) -> Counts {
-        self.sought.read(&mut self.analyzer, text);
-        let sought = &self.sought;
-        let wanted = || sought.needles.iter().filter(|needle| needle.is_wanted);
-        let count = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
-        Counts {
-            needles: wanted().map(|needle| count(sought.places(needle).count())).collect(),
-            better: wanted()
-                .flat_map(|needle| &needle.needle.better)
-                .map(|term| sought.terms.get(term).and_then(|slots| sought.seen.get(*slots.first()?)))
-                .map(|seen| count(seen.map_or(0, Vec::len)))
-                .collect(),
-            length: sought.length,
+    /// What of the query counts for a score; in [`Matcher::figures`] they stand in this order.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = Counted> + '_ {
+        self.sought.counted()
+    }
+
+    /// Note what stands in a text.
+    pub(crate) fn read(&mut self, text: &str) {
+        if self.sieve.lets_through(text) {
+            self.sought.read(&mut self.analyzer, text);
+        } else {
+            self.sought.pass_over();
         }
+        self.sought.found(&mut self.found);
+    }
+
+    /// True when the document whose text was read last matches.
+    pub(crate) fn judge(&mut self, document: &Document, session: &Session, is_replaced: bool) -> bool {
+        let facts = Facts { document, session, is_replaced };
+        Judge { facts, found: &self.found, by: &mut self.by, next: 0 }.judge(&self.root)
+    }
+
+    /// How often what counts stands in the text that was read last, whether the document matches or not.
+    pub(crate) fn figures(&self, out: &mut Vec<u32>) {
+        self.sought.figures(&|_| true, out);
+    }
+
+    /// The same, of needles that the document matched by: those of the other side of an `OR` say nothing of it.
+    pub(crate) fn figures_of_match(&self, out: &mut Vec<u32>) {
+        self.sought.figures(&|needle| self.by.get(needle) == Some(&true), out);
+    }
+
+    /// Terms of the text that was read last, those beside others included; 0 when it holds nothing that counts.
+    pub(crate) fn length(&self) -> u32 {
+        self.sought.length()
     }
 
     /// What in `text` the query asks for, in bytes: in order, without overlaps. Parts under a `-` count for nothing.
     pub fn ranges(&mut self, text: &str) -> Vec<Range<usize>> {
-        self.sought.read(&mut self.analyzer, text);
-        let sought = &self.sought;
-        let wanted = sought.needles.iter().filter(|needle| needle.is_wanted);
-        let mut ranges: Vec<_> = wanted.flat_map(|needle| sought.places(needle)).collect();
+        self.read(text);
+        let mut ranges: Vec<_> = self.sought.ranges().collect();
         patterns(&self.root, true, &mut |pattern| {
             let places = pattern.find_iter(text).map(|found| found.range());
             ranges.extend(places.filter(|range| !range.is_empty()).take(MOST_PLACES));
@@ -134,104 +129,8 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-impl Sought {
-    fn gather(&mut self, node: &Node, is_wanted: bool) {
-        match node {
-            Node::All(nodes) | Node::Any(nodes) => {
-                for node in nodes {
-                    self.gather(node, is_wanted);
-                }
-            }
-            Node::Not(node) => self.gather(node, !is_wanted),
-            Node::Text(needle) => self.add(needle, is_wanted),
-            Node::Pattern(_) | Node::Document(_) | Node::Session(_) | Node::Replaced => {}
-        }
-    }
-
-    fn add(&mut self, needle: &Needle, is_wanted: bool) {
-        let first = self.seen.len();
-        for slot in &needle.slots {
-            let number = self.seen.len();
-            self.seen.push(Vec::new());
-            match slot {
-                Slot::Any(terms) => {
-                    for term in terms {
-                        self.terms.entry(term.clone()).or_default().push(number);
-                    }
-                }
-                Slot::Prefix(prefix) => self.prefixes.push((prefix.clone(), number)),
-            }
-        }
-        let slots = first..self.seen.len();
-        for term in &needle.better {
-            // First, so that it is found by the first number of its term.
-            self.terms.entry(term.clone()).or_default().insert(0, self.seen.len());
-            self.seen.push(Vec::new());
-        }
-        self.needles.push(Compiled { needle: needle.clone(), slots, is_wanted });
-    }
-
-    /// Note where the terms stand in a text.
-    fn read(&mut self, analyzer: &mut Analyzer, text: &str) {
-        self.length = 0;
-        self.seen.iter_mut().for_each(Vec::clear);
-        if self.needles.is_empty() {
-            return;
-        }
-        let Sought { terms, prefixes, seen, length, .. } = self;
-        analyzer.each(text, &mut |token| {
-            *length = length.saturating_add(1);
-            let mut note = |slot: usize, bytes: Range<usize>| {
-                let Some(places) = seen.get_mut(slot) else { return };
-                // A word and its stem are one place.
-                if places.last().is_none_or(|last| last.position != token.position) {
-                    places.push(Place { position: token.position, bytes });
-                }
-            };
-            for slot in terms.get(token.term).into_iter().flatten() {
-                note(*slot, token.bytes.clone());
-            }
-            for (prefix, slot) in prefixes.iter() {
-                if token.term.starts_with(&**prefix) {
-                    // Of two characters one was asked for.
-                    let first = text.get(token.bytes.clone()).and_then(|pair| pair.chars().next());
-                    let bytes = match first {
-                        Some(first) if token.kind == Kind::Pair => {
-                            token.bytes.start..token.bytes.start + first.len_utf8()
-                        }
-                        _ => token.bytes.clone(),
-                    };
-                    note(*slot, bytes);
-                }
-            }
-        });
-    }
-
-    /// For each needle whether it stands in the text, in the order of the query.
-    fn found(&self) -> Vec<bool> {
-        self.needles.iter().map(|needle| self.places(needle).next().is_some()).collect()
-    }
-
-    /// Where all slots of a needle stand one behind the other.
-    fn places<'a>(&'a self, needle: &'a Compiled) -> impl Iterator<Item = Range<usize>> + 'a {
-        let (first, others) = match self.seen.get(needle.slots.clone()) {
-            Some([first, others @ ..]) => (&**first, others),
-            _ => (&[][..], &[][..]),
-        };
-        first.iter().filter_map(move |place| {
-            let mut range = place.bytes.clone();
-            let mut position = place.position;
-            for other in others {
-                position = position.checked_add(1)?;
-                let at = other.binary_search_by_key(&position, |place| place.position).ok()?;
-                range.end = range.end.max(other.get(at)?.bytes.end);
-            }
-            Some(range)
-        })
-    }
-}
-
 /// What is known of a document beside its text.
+#[derive(Clone, Copy)]
 struct Facts<'a> {
     document: &'a Document,
     session: &'a Session,
@@ -242,20 +141,8 @@ impl Facts<'_> {
     /// The answer, when the text need not be read for it.
     fn decide(&self, node: &Node) -> Option<bool> {
         match node {
-            Node::All(nodes) => {
-                let answers = || nodes.iter().map(|node| self.decide(node));
-                if answers().any(|answer| answer == Some(false)) {
-                    return Some(false);
-                }
-                answers().all(|answer| answer == Some(true)).then_some(true)
-            }
-            Node::Any(nodes) => {
-                let answers = || nodes.iter().map(|node| self.decide(node));
-                if answers().any(|answer| answer == Some(true)) {
-                    return Some(true);
-                }
-                answers().all(|answer| answer == Some(false)).then_some(false)
-            }
+            Node::All(nodes) => self.all_are(true, nodes),
+            Node::Any(nodes) => self.all_are(false, nodes).map(|answer| !answer),
             Node::Not(node) => self.decide(node).map(|answer| !answer),
             Node::Text(_) | Node::Pattern(_) => None,
             Node::Document(filter) => Some(filter.admits(self.document)),
@@ -264,29 +151,128 @@ impl Facts<'_> {
         }
     }
 
-    /// The answer. `found` tells of each needle, in the order of the query, so every one must be asked for.
-    fn judge(&self, node: &Node, found: &mut impl Iterator<Item = bool>) -> bool {
-        match node {
-            Node::All(nodes) => nodes.iter().filter(|node| !self.judge(node, found)).count() == 0,
-            Node::Any(nodes) => nodes.iter().filter(|node| self.judge(node, found)).count() > 0,
-            Node::Not(node) => !self.judge(node, found),
-            Node::Text(_) => found.next().unwrap_or(false),
-            Node::Pattern(pattern) => pattern.is_match(&self.document.text),
-            Node::Document(filter) => filter.admits(self.document),
-            Node::Session(filter) => filter.admits(self.session),
-            Node::Replaced => self.is_replaced,
+    /// Each is asked once, or parts in parts would take forever.
+    fn all_are(&self, wanted: bool, nodes: &[Node]) -> Option<bool> {
+        let mut all = Some(true);
+        for node in nodes {
+            match self.decide(node) {
+                Some(answer) if answer != wanted => return Some(false),
+                Some(_) => {}
+                None => all = None,
+            }
         }
+        all
+    }
+}
+
+/// Judges a document, and notes by which needles it matched.
+struct Judge<'a> {
+    facts: Facts<'a>,
+    /// For each needle, in the order of the query.
+    found: &'a [bool],
+    by: &'a mut [bool],
+    next: usize,
+}
+
+impl Judge<'_> {
+    /// Every needle must be met, so that the next one is known by its number; patterns are not asked for nothing.
+    fn judge(&mut self, node: &Node) -> bool {
+        let Facts { document, session, is_replaced } = self.facts;
+        let first = self.next;
+        match node {
+            Node::All(nodes) => {
+                let (cheap, dear) = (|node: &&Node| !is_pattern(node), |node: &&Node| is_pattern(node));
+                let matches = nodes.iter().filter(cheap).filter(|node| !self.judge(node)).count() == 0
+                    && nodes.iter().filter(dear).all(|node| self.judge(node));
+                if !matches {
+                    self.forget_from(first);
+                }
+                matches
+            }
+            Node::Any(nodes) => {
+                let (cheap, dear) = (|node: &&Node| !is_pattern(node), |node: &&Node| is_pattern(node));
+                nodes.iter().filter(cheap).filter(|node| self.judge(node)).count() > 0
+                    || nodes.iter().filter(dear).any(|node| self.judge(node))
+            }
+            Node::Not(node) => {
+                let matches = self.judge(node);
+                self.forget_from(first);
+                !matches
+            }
+            Node::Text(_) => {
+                let is_found = self.found.get(first) == Some(&true);
+                if let Some(by) = self.by.get_mut(first) {
+                    *by = is_found;
+                }
+                self.next += 1;
+                is_found
+            }
+            Node::Pattern(pattern) => pattern.is_match(&document.text),
+            Node::Document(filter) => filter.admits(document),
+            Node::Session(filter) => filter.admits(session),
+            Node::Replaced => is_replaced,
+        }
+    }
+
+    fn forget_from(&mut self, first: usize) {
+        if let Some(by) = self.by.get_mut(first..self.next) {
+            by.fill(false);
+        }
+    }
+}
+
+/// True for what has to look through the whole text, and holds no needle.
+fn is_pattern(node: &Node) -> bool {
+    match node {
+        Node::Pattern(_) => true,
+        Node::Not(node) => is_pattern(node),
+        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
     use super::*;
+    use crate::analysis::Needle;
 
     fn matcher(root: Node) -> Matcher {
         Matcher::new(&Query { root, text: String::new() })
+    }
+
+    fn document(text: &str) -> Document {
+        Document {
+            seq: dshlog_codec::Seq(0),
+            nth: 0,
+            part: crate::Part::Answer,
+            time: dshlog_codec::Millis(0),
+            turn: None,
+            step: None,
+            tool: None,
+            model: None,
+            is_error: false,
+            has_image: false,
+            has_file: false,
+            is_inherited: false,
+            text: text.to_owned(),
+        }
+    }
+
+    fn session() -> Session {
+        Session {
+            id: String::new(),
+            path: std::path::PathBuf::new(),
+            entry: None,
+            generation: dshlog_codec::Generation::CURRENT,
+            project: None,
+            created: dshlog_codec::Millis(0),
+            last: dshlog_codec::Millis(0),
+            parent: None,
+            is_seeded: false,
+            is_subagent: false,
+            preset: None,
+            title: None,
+            soundness: crate::Soundness::Whole,
+        }
     }
 
     fn marked(needle: Option<Needle>, text: &str) -> String {
@@ -318,6 +304,13 @@ mod tests {
             ("src/main.rs", "in src/main.rs:12", "in [src/main.rs]:12"),
             ("x x", "x x x y x", "[x x x] y x"),
             ("한국", "한국어를", "[한국]어를"),
+            // Decomposed, as one system keeps names of files.
+            (
+                "한국",
+                "\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165} x",
+                "[\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}]\u{110b}\u{1165} x",
+            ),
+            ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}", "한국어", "[한국]어"),
             ("cafe", "Un CAFÉ!", "Un [CAFÉ]!"),
             ("👍", "ok 👍🏽👍", "ok [👍🏽][👍]"),
         ] {
@@ -336,14 +329,67 @@ mod tests {
         let mut matcher =
             matcher(Node::All(vec![word("a"), not(word("b")), pattern("c+"), not(pattern("d"))]));
         assert_eq!(matcher.ranges("a b ccc d"), [0..1, 4..7]);
-        assert_eq!(matcher.counts("a b a").needles, [2]);
+        assert_eq!(figures(&mut matcher, "a b a"), [2, 0], "the word, and what has it as its stem");
+    }
+
+    fn figures(matcher: &mut Matcher, text: &str) -> Vec<u32> {
+        let mut figures = Vec::new();
+        matcher.read(text);
+        matcher.figures(&mut figures);
+        figures
     }
 
     #[test]
     fn frequencies() {
-        let mut matcher = matcher(Node::Text(Needle::word("大学").unwrap()));
-        // Three pairs, the last character, and the words 大学 and 很大.
-        assert_eq!(matcher.counts("大学很大"), Counts { needles: vec![1], better: vec![1], length: 6 });
-        assert_eq!(matcher.counts("no"), Counts { needles: vec![0], better: vec![0], length: 1 });
+        let text = |needle: Option<Needle>| matcher(Node::Text(needle.unwrap()));
+        for (needle, counted, rows) in [
+            // Three pairs, the last character, and the words 大学 and 很大.
+            (
+                Needle::word("大学"),
+                vec![Counted::Best(1), Counted::Better],
+                vec![("大学很大", vec![1, 1], 6)],
+            ),
+            // The word, the stem of words, and the stem as a word.
+            (Needle::word("running"), vec![Counted::Best(3)], vec![("running runs run", vec![1, 2, 1], 5)]),
+            (Needle::phrase("a b"), vec![Counted::Row(2)], vec![("a b a b b", vec![2, 3, 2], 5)]),
+            (
+                Needle::prefix("a b"),
+                vec![Counted::Once],
+                vec![("a bc a bd", vec![1], 4), ("b a", vec![0], 2)],
+            ),
+        ] {
+            let mut matcher = text(needle);
+            assert_eq!(matcher.counted().collect::<Vec<_>>(), counted);
+            for (text, expected, length) in rows {
+                assert_eq!((figures(&mut matcher, text), matcher.length()), (expected, length), "{text}");
+            }
+            assert!(figures(&mut matcher, "nothing").iter().all(|figure| *figure == 0));
+        }
+    }
+
+    #[test]
+    fn only_what_a_document_matched_by_counts() {
+        let word = |text| Node::Text(Needle::phrase(text).unwrap());
+        let not = |node| Node::Not(Box::new(node));
+        let mut matcher = matcher(Node::Any(vec![
+            Node::All(vec![word("a"), word("b"), not(word("x"))]),
+            Node::All(vec![word("c"), not(not(word("d")))]),
+            word("e"),
+        ]));
+        for (text, expected) in [
+            ("a b e", Some([1, 1, 0, 1])),
+            ("a c d d", Some([0, 0, 1, 0])),
+            ("a b x e", Some([0, 0, 0, 1])),
+            ("a b c c d", Some([1, 1, 2, 0])),
+            ("a c", None),
+        ] {
+            let document = document(text);
+            matcher.read(text);
+            let mut figures = Vec::new();
+            let is_met = matcher.judge(&document, &session(), false);
+            matcher.figures_of_match(&mut figures);
+            assert_eq!(is_met.then_some(figures), expected.map(Vec::from), "{text}");
+            assert_eq!(is_met, matcher.matches(&document, &session(), false), "{text}");
+        }
     }
 }

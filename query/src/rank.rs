@@ -3,6 +3,8 @@
 
 use std::cmp::Ordering;
 
+use tantivy::fieldnorm::FieldNormReader;
+
 use crate::document::Part;
 use crate::hit::Sort;
 
@@ -11,7 +13,7 @@ use crate::hit::Sort;
 pub struct Score {
     /// The product.
     pub value: f32,
-    /// BM25 over the terms of the query; 1 for a query without terms.
+    /// BM25 over the needles of the query that are found, each made even; 1 for a query without needles.
     pub text: f32,
     /// [`part_weight`].
     pub part: f32,
@@ -47,8 +49,19 @@ const K1: f32 = 1.2;
 /// How much the length of a text takes away (BM25).
 const B: f32 = 0.75;
 
+/// Terms of a text whose length neither lifts nor lowers it (BM25).
+///
+/// A constant, where others take the mean of all texts: a hit keeps its score when something is added elsewhere, what was
+/// removed leaves no trace, and a look at the logs need not take apart the texts that do not match. A power of two, so
+/// that it comes out of the index, which divides for it, as it went in.
+pub const USUAL: u32 = 128;
+
 /// How much a term that makes a match better counts, of what it would count as a needle.
 pub const BETTER: f32 = 0.5;
+
+/// Scores of needles are multiples of one part of this. Sums of a few such numbers have no rounding error, so they are the
+/// same in whatever order they are made.
+const PARTS: f32 = 4096.0;
 
 /// How rare something is that stands in `with` of `documents` texts.
 pub fn rarity(with: u64, documents: u64) -> f32 {
@@ -57,12 +70,24 @@ pub fn rarity(with: u64, documents: u64) -> f32 {
     (1.0 + (without + 0.5) / (with + 0.5)).ln()
 }
 
-/// BM25: what is so rare stands `times` times in a text of `length` terms, where texts have `average`.
-pub fn relevance(rarity: f32, times: u32, length: u32, average: f32) -> f32 {
+/// BM25: what is so rare stands `times` times in a text of `length` terms, as [`kept_length`] gives it.
+///
+/// Bit for bit what the index says, so the order of the operations counts.
+pub fn relevance(rarity: f32, times: u32, length: u32) -> f32 {
     #[expect(clippy::cast_precision_loss, reason = "a rank needs no more")]
-    let (times, length) = (times as f32, length as f32);
-    let norm = K1 * (1.0 - B + B * length / average.max(1.0));
-    rarity * (1.0 + K1) * times / (times + norm)
+    let (times, length, usual) = (times as f32, length as f32, USUAL as f32);
+    let norm = K1 * (1.0 - B + B * length / usual);
+    (rarity * (1.0 + K1)) * (times / (times + norm))
+}
+
+/// The length of a text as the index keeps it, which is roughly.
+pub fn kept_length(length: u32) -> u32 {
+    FieldNormReader::id_to_fieldnorm(FieldNormReader::fieldnorm_to_id(length))
+}
+
+/// The score of a needle, made even: see [`Score::text`].
+pub fn even(score: f32) -> f32 {
+    (score * PARTS).round() / PARTS
 }
 
 impl Score {
@@ -106,23 +131,34 @@ impl Place<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tantivy::fieldnorm::FieldNormReader;
     use tantivy::query::Bm25Weight;
 
     use super::*;
 
     #[test]
-    fn relevance_is_that_of_the_index() {
-        for (with, documents, times, length, average) in
-            [(1, 10, 1, 8, 20.0), (5, 10, 3, 40, 20.0), (10, 10, 1, 1, 1.0), (2, 1_000_000, 7, 200, 90.5)]
-        {
-            let norm = FieldNormReader::fieldnorm_to_id(length);
-            let index = Bm25Weight::for_one_term_without_explain(with, documents, average).score(norm, times);
-            // The index keeps lengths roughly.
-            let kept = FieldNormReader::id_to_fieldnorm(norm);
-            let ours = relevance(rarity(with, documents), times, kept, average);
-            assert!((index - ours).abs() < 1e-4 * index.abs().max(1.0), "{index} {ours}");
+    #[expect(clippy::cast_precision_loss, reason = "these are small")]
+    fn relevance_is_that_of_the_index_to_the_bit() {
+        for with in [0, 1, 5, 77, 4_096] {
+            for documents in [with.max(1), 5_000, 16_777_259, 40_000_001] {
+                // As the index gets it: a total, divided by the documents.
+                let usual = (documents * u64::from(USUAL)) as f32 / documents as f32;
+                assert_eq!(usual.to_bits(), (USUAL as f32).to_bits(), "{documents} documents");
+                let index = Bm25Weight::for_one_term_without_explain(with, documents, usual);
+                for (times, length) in [(1, 1), (1, 8), (3, 41), (7, 200), (90, 70_000), (1, u32::MAX)] {
+                    let ours = relevance(rarity(with, documents), times, kept_length(length));
+                    let theirs = index.score(FieldNormReader::fieldnorm_to_id(length), times);
+                    assert_eq!(ours.to_bits(), theirs.to_bits(), "{with} {documents} {times} {length}");
+                }
+            }
         }
+    }
+
+    #[test]
+    fn sums_of_even_scores_have_no_order() {
+        let scores: Vec<f32> = (1..40).map(|n| even(rarity(n, 1 << 30) * 7.0 / 3.0)).collect();
+        let forwards: f32 = scores.iter().sum();
+        let backwards: f32 = scores.iter().rev().sum();
+        assert_eq!(forwards.to_bits(), backwards.to_bits());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Events that no log holds yet, as the official code would write them.
 
-use dshlog_codec::json::{Doc, Fields, Tree};
+use dshlog_codec::json::{Doc, Fields, JsonError, Tree};
 use dshlog_codec::{Event, Millis, Place, Seq};
 
 /// An event of V4 that was made here: its row, printed and parsed.
@@ -35,7 +35,18 @@ impl NewEvent {
         NewEvent::new("session/end-seed", seq, time, data)
     }
 
-    fn of(row: Fields<'_>) -> NewEvent {
+    /// An event that stands elsewhere, as it is.
+    ///
+    /// # Errors
+    /// A row that does not read back as it was printed; that of an event always does.
+    pub(crate) fn copied(event: &Event<'_>) -> Result<NewEvent, JsonError> {
+        let mut row = Vec::new();
+        event.print_logical(&mut row);
+        // The printer writes lone surrogates as escapes, so this is always UTF-8.
+        Ok(NewEvent(Doc::parse(String::from_utf8(row).unwrap_or_default())?))
+    }
+
+    pub(crate) fn of(row: Fields<'_>) -> NewEvent {
         let mut text = Vec::new();
         Tree::from(row).print(&mut text);
         // The printer writes lone surrogates as escapes, so this is always UTF-8.
@@ -54,7 +65,7 @@ impl NewEvent {
     }
 }
 
-fn envelope<'a>(kind: &str, seq: Seq, time: Millis, data: Fields<'a>) -> Fields<'a> {
+pub(crate) fn envelope<'a>(kind: &str, seq: Seq, time: Millis, data: Fields<'a>) -> Fields<'a> {
     Fields::new()
         .with("type", Tree::string(kind))
         .with("seq", Tree::integer(seq.0))

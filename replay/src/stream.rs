@@ -15,9 +15,11 @@ const UNSENT: [&str; 6] = [
     "UNSUPPORTED_REASONING_EFFORT",
 ];
 
-/// Starts of messages of those whose code is also that of failures of other requests (sections 3.1 and 3.2 there).
-const UNSENT_MESSAGES: [(&str, &str); 5] = [
+/// Starts of messages of those whose code is also that of failures of other requests (sections 3.1, 3.2, 3.6 and 15.1 there).
+const UNSENT_MESSAGES: [(&str, &str); 7] = [
     ("UNSUPPORTED_CONTENT", "DeepSeek Messages cannot represent "),
+    ("UNSUPPORTED_CONTENT", "DeepSeek Messages supports images only in user messages"),
+    ("UNSUPPORTED_CONTENT", "The DeepSeek chat-completions adapter cannot represent image content"),
     ("INVALID_REQUEST", "DeepSeek Messages duplicate tool call id"),
     ("INVALID_REQUEST", "DeepSeek Messages tool result has no matching call"),
     ("INVALID_REQUEST", "DeepSeek Messages tool calls need immediate results"),
@@ -42,10 +44,13 @@ pub fn unsent(event: &Event<'_>) -> Option<String> {
     let failure = end(event)?.get("failure")?;
     let text = |name| Some(failure.get(name)?.as_str()?.to_lossy().into_owned());
     let code = text("code")?;
-    let is_told = |(of, start): &(&str, &str)| {
-        *of == code && text("message").is_some_and(|message| message.starts_with(start))
-    };
-    (UNSENT.contains(&code.as_str()) || UNSENT_MESSAGES.iter().any(is_told)).then_some(code)
+    is_unsent(&code, &text("message").unwrap_or_default()).then_some(code)
+}
+
+/// True for a failure of an attempt that came to nothing before a request was sent.
+pub(crate) fn is_unsent(code: &str, message: &str) -> bool {
+    let is_told = |(of, start): &(&str, &str)| *of == code && message.starts_with(start);
+    UNSENT.contains(&code) || UNSENT_MESSAGES.iter().any(is_told)
 }
 
 /// When the first token came: the first piece of text, reasoning or arguments that is not empty, or the first piece of a
@@ -156,6 +161,11 @@ mod tests {
             ("NO_ADAPTER", "", true),
             ("MISSING_CREDENTIAL", "no key", true),
             ("UNSUPPORTED_CONTENT", "DeepSeek Messages cannot represent developer content image", true),
+            (
+                "UNSUPPORTED_CONTENT",
+                "DeepSeek Messages supports images only in user messages and tool results",
+                true,
+            ),
             ("UNSUPPORTED_CONTENT", "DeepSeek Messages does not support response block x", false),
             ("INVALID_REQUEST", "DeepSeek Messages history ends with unresolved tools", true),
             ("INVALID_REQUEST", "bad request", false),

@@ -134,14 +134,28 @@ impl Place {
         self.redacted(&format!("$ dshlog {}\n{stdout}{stderr}[{code}]\n", args.join(" ")))
     }
 
-    /// A text with the name of this place taken out.
+    /// A text with the name of this place taken out, and what an index is called after it.
     pub fn redacted(&self, text: &str) -> String {
         let own = self.path().to_string_lossy().into_owned();
         // Where the temporary folder is a link, the program may name what it leads to.
         let real =
             self.path().canonicalize().map_or_else(|_| own.clone(), |p| p.to_string_lossy().into_owned());
-        text.replace(&real, "[place]").replace(&own, "[place]")
+        unnamed(&text.replace(&real, "[place]").replace(&own, "[place]"))
     }
+}
+
+/// A text without the digits that tell the index of one home from those of others.
+fn unnamed(text: &str) -> String {
+    let start = "/dshlog/home-";
+    let mut pieces = text.split(start);
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let name = piece.bytes().take_while(u8::is_ascii_hexdigit).count();
+        out.push_str(start);
+        out.push_str(&"x".repeat(name));
+        out.push_str(piece.get(name..).unwrap_or_default());
+    }
+    out
 }
 
 /// Some moment, so that lists are in a known order.

@@ -20,7 +20,7 @@ mod old;
 mod stream;
 mod turns;
 
-use frames::Frames;
+pub(crate) use frames::Frames;
 pub use old::{Old, grow_old};
 use turns::Turns;
 

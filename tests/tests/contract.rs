@@ -14,12 +14,15 @@ fn help() {
     for command in [
         "ls",
         "search",
+        "index",
         "read",
         "request",
         "diff",
+        "stats",
         "export",
         "verify",
         "migrate",
+        "fork",
         "doctor",
         "serve",
         "completions",
@@ -52,6 +55,17 @@ fn wrong_usage() {
         &["request", "latest", "--turn", "1", "--at", "3"],
         &["request", "latest", "--step", "1"],
         &["read", "latest", "--type", "[", "--events"],
+        &["search"],
+        &["search", "x", "--scan", "--update"],
+        &["search", "x", "--format", "table"],
+        &["search", "x", "--open", "0"],
+        &["index", "--watch", "--rebuild"],
+        &["index", "--status", "--jobs", "2"],
+        &["index", "--format", "csv"],
+        &["export", "--all"],
+        &["export", "latest", "--all", "--out", "set"],
+        &["export", "--all", "--out", "set", "--format", "html"],
+        &["export", "--all", "--out", "-"],
     ]
     .into_iter()
     .map(|args| place.told(args))
@@ -69,7 +83,12 @@ fn a_closed_pipe_is_no_error() {
         &["request", "latest"],
         &["request", "latest", "--format", "messages"],
         &["export", "latest"],
+        &["export", "--all", "--out", "set", "-q"],
         &["ls"],
+        &["search", "one", "-q"],
+        &["search", "one", "-q", "--scan", "--format", "jsonl"],
+        &["index"],
+        &["index", "--status", "--format", "json"],
         &["stats"],
         &["diff", "latest", "latest"],
         &["verify"],
@@ -111,9 +130,13 @@ fn scripts_and_pages() {
     let place = Place::empty(PROGRAM);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.told(&["completions", shell]);
-        assert!(script.contains("verify") && script.ends_with("[0]\n"), "{shell}");
+        assert!(
+            ["verify", "search", "rebuild", "no-update"].iter().all(|word| script.contains(word))
+                && script.ends_with("[0]\n"),
+            "{shell}"
+        );
     }
-    for page in [&["man"][..], &["man", "read"]] {
+    for page in [&["man"][..], &["man", "read"], &["man", "search"], &["man", "index"]] {
         let page = place.told(page);
         assert!(page.contains(".TH dshlog") && page.ends_with("[0]\n"));
     }
@@ -128,6 +151,8 @@ fn colours() {
     assert!(has_colour(&mut place.command(&["read", "latest", "--color", "always"])));
     assert!(has_colour(place.command(&["read", "latest", "--color", "always"]).env("NO_COLOR", "1")));
     assert!(!has_colour(&mut place.command(&["ls", "--color", "never"])));
+    assert!(has_colour(&mut place.command(&["search", "demo", "--color", "always"])));
+    assert!(!has_colour(&mut place.command(&["search", "demo"])));
 }
 
 /// Help that cannot be written is a failure, as any other output is.
@@ -135,7 +160,14 @@ fn colours() {
 #[test]
 fn a_full_disk() {
     let place = place(&["v4-thinking"]);
-    for args in [&["--help"][..], &["--version"], &["read", "latest"], &["man"]] {
+    for args in [
+        &["--help"][..],
+        &["--version"],
+        &["read", "latest"],
+        &["man"],
+        &["search", "demo"],
+        &["index", "--status"],
+    ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let status = place.command(args).stdout(full).stderr(Stdio::null()).status().unwrap();
         assert_eq!(status.code(), Some(4), "{args:?}");

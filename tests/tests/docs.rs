@@ -157,6 +157,76 @@ fn strays(place: &Place) -> String {
     log.display().to_string()
 }
 
+/// What was printed and stands on none of the pages: headings, and members by heading.
+fn missing(printed: &Printed, pages: &[&str]) -> Vec<String> {
+    let sections: BTreeMap<&str, &str> = pages
+        .iter()
+        .flat_map(|page| page.split("\n## "))
+        .flat_map(|section| section.split("\n### "))
+        .filter_map(|section| section.split_once('\n'))
+        .collect();
+    let mut missing = Vec::new();
+    for (heading, members) in &printed.members {
+        let Some(section) = sections.get(heading.as_str()) else {
+            missing.push(format!("## {heading}"));
+            continue;
+        };
+        for member in members {
+            // An object's members may be told in its own row, and several members in one.
+            let row = |name: &str| {
+                let name = format!("`{name}`");
+                section.lines().find(|line| {
+                    let first = line.strip_prefix("| ").and_then(|line| line.split(" |").next());
+                    first.is_some_and(|cell| cell.split(", ").any(|told| told == name))
+                })
+            };
+            let told = row(member).is_some()
+                || member.rsplit_once('.').is_some_and(|(object, name)| {
+                    row(object).is_some_and(|row| row.contains(&format!("`{name}`")))
+                });
+            if !told {
+                missing.push(format!("{heading}: {member}"));
+            }
+        }
+    }
+    missing
+}
+
+/// The same of search and its index.
+#[test]
+fn every_member_of_search_is_described() {
+    let place = Place::empty(PROGRAM);
+    for case in ["v4-fork", "v4-multi-turn", "v4-torn-checksum-torn", "broken-r-cut-in-header-line"] {
+        place.add(case);
+    }
+    let mut printed = Printed::default();
+    printed.run(&place, &["index", "--format", "json"]);
+    printed.run(&place, &["index", "--status", "--format", "json"]);
+    printed.run(&place, &["search", "one", "--limit", "1", "--format", "json"]);
+    printed.run(&place, &["search", "one", "--scan", "--format", "jsonl"]);
+    // A hit in the document is one of a line.
+    let document = printed.members.get_mut("`dshlog.search/1`").unwrap();
+    let hits: Vec<String> = document
+        .extract_if(.., |name| name.starts_with("hits[]."))
+        .map(|name| name[7..].to_owned())
+        .collect();
+    printed.members.entry("`dshlog.hit/1`".to_owned()).or_default().extend(hits);
+    let pages = [page("docs/index.md"), page("docs/search.md")];
+    assert_eq!(
+        missing(&printed, &[&pages[0], &pages[1]]),
+        [] as [String; 0],
+        "the pages say nothing of these"
+    );
+
+    for (heading, member) in [
+        ("`dshlog.index/1`", "unsound[].reason"),
+        ("`dshlog.search/1`", "cursor"),
+        ("`dshlog.hit/1`", "score.age"),
+    ] {
+        assert!(printed.members[heading].contains(member), "nothing printed {heading} {member}");
+    }
+}
+
 /// Everything that programs are given on the corpora is on the page: schemas, members, codes.
 #[test]
 fn every_member_is_described() {
@@ -183,29 +253,7 @@ fn every_member_is_described() {
     }
 
     let (output, codes) = (page("docs/output.md"), page("docs/codes.md"));
-    let sections: BTreeMap<&str, &str> = output
-        .split("\n## ")
-        .flat_map(|section| section.split("\n### "))
-        .filter_map(|section| section.split_once('\n'))
-        .collect();
-    let mut missing = Vec::new();
-    for (heading, members) in &printed.members {
-        let Some(section) = sections.get(heading.as_str()) else {
-            missing.push(format!("## {heading}"));
-            continue;
-        };
-        for member in members {
-            // An object's members may be told in its own row.
-            let row = |name: &str| section.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
-            let told = row(member).is_some()
-                || member.rsplit_once('.').is_some_and(|(object, name)| {
-                    row(object).is_some_and(|row| row.contains(&format!("`{name}`")))
-                });
-            if !told {
-                missing.push(format!("{heading}: {member}"));
-            }
-        }
-    }
+    let mut missing = missing(&printed, &[&output]);
     for code in &printed.codes {
         if !codes.contains(&format!("\n| `{code}` |")) && !output.contains(&format!("\n| `{code}` |")) {
             missing.push(format!("code {code}"));

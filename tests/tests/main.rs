@@ -15,11 +15,13 @@ mod index;
 mod ls;
 mod migrate;
 mod read;
+mod recall;
 mod request;
 mod search;
 mod serve;
 mod state;
 mod stats;
+mod stores;
 mod verify;
 mod wire;
 

@@ -10,7 +10,12 @@ use clap::builder::NonEmptyStringValueParser;
 #[command(
     after_help = "Forms: html, md, json, jsonl. The ending of --out decides, unless --format does; else it is \
                         html. Of --all: parquet, quickwit.\n\nExamples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 \
-                        --turn 3 --format md\n  dshlog export --all --format parquet --out sessions.dataset"
+                        --turn 3 --format md\n  dshlog export --all --format parquet --out sessions.dataset",
+    after_long_help = "Forms: html, md, json, jsonl. The ending of --out decides, unless --format does; else it is html. Of \
+                       --all: parquet [default], quickwit; it writes a new folder, for DuckDB, Spark or Quickwit (docs/dataset.md and \
+                       docs/scale.md in the repository), and ends with 1 when not all of a log could be taken.\n\n\
+                       Examples:\n  dshlog export latest --out session.html\n  dshlog export 8d178ff3 --turn 3 \
+                       --format md\n  dshlog export --all --format parquet --out sessions.dataset"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "these are the switches on the command line")]
 pub(crate) struct Export {

@@ -50,10 +50,12 @@ pub(crate) use verify::Verify;
     after_long_help = "A session is named by a path to a log or its folder, by an id, by any unique prefix of an id \
                        (with or without `session-`), by `latest`, or by `latest~2` (the third last).\n\n\
                        Exit codes:\n  0  done, nothing wrong\n  1  done, and found something: an invalid log, a \
-                       torn tail under `verify`, a difference under `diff`\n  2  wrong usage\n  3  refused: newer format, unknown required \
+                       torn tail under `verify`, a difference\n     under `diff`; of `search`, nothing found\n  2  wrong usage\n  3  refused: newer format, unknown required \
                        event, content that does not belong at its path,\n     a log of V0 to V3 that \
-                       cannot be carried to V4, a session that a writer holds, a file or session that exists\n  4  could not read or write: missing file, permission, full disk, damage\n\n\
+                       cannot be carried to V4, a session or index that a writer holds,\n     a file, folder or session that exists, \
+                       a folder that is no index\n  4  could not read or write: missing file, permission, full disk, damage\n\n\
                        Environment:\n  DSH_HOME, DSH_SESSION_ROOT  the home and the root, when not given by switches\n  \
+                       XDG_CACHE_HOME              where the index of `search` lies [default: ~/.cache]\n  \
                        DSHLOG_PAGER, PAGER         the pager [default: less]; `cat` for none\n  \
                        NO_COLOR, COLUMNS, TZ       no colours, the width, the time zone\n  \
                        DSHLOG_NOW                  a moment to take for now, in seconds since 1970, for tests\n\n\

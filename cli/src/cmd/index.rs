@@ -16,7 +16,7 @@ use crate::render::index::{Told, json, text};
 /// Bring an index up to date, or say what it holds.
 pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
     let format = ctx.format(&[Format::Text, Format::Json, Format::Jsonl])?;
-    let folder = folder(ctx, args.index.as_deref())?;
+    let folder = folder(ctx, args.folder.as_deref())?;
     if args.status {
         return status(ctx, &folder, format);
     }
@@ -46,7 +46,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
         ctx.note(told);
     }
     let report = report.map_err(failure)?;
-    show(ctx, &folder, Some(&report), report.skipped.clone(), format)?;
+    show(ctx, &folder, Some(&report), &report.skipped, format)?;
     Ok(Outcome::Clean)
 }
 
@@ -54,16 +54,19 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
 fn status(ctx: &mut Ctx, folder: &Path, format: Format) -> Result<Outcome, Failure> {
     let index = Opened::open(folder).map_err(failure)?;
     let sessions = index.sessions().map_err(failure)?;
-    let skipped = sessions.into_iter().filter_map(|session| {
-        let (is_partial, reason) = match session.soundness {
-            Soundness::Whole => return None,
-            Soundness::Partial(reason) => (true, reason),
-            Soundness::Unreadable(reason) => (false, reason),
-        };
-        let id = Some(session.id).filter(|id| !id.is_empty());
-        Some(Skipped { path: session.path, session: id, is_partial, reason })
-    });
-    show(ctx, folder, None, skipped.collect(), format)?;
+    let skipped: Vec<Skipped> = sessions
+        .into_iter()
+        .filter_map(|session| {
+            let (is_partial, reason) = match session.soundness {
+                Soundness::Whole => return None,
+                Soundness::Partial(reason) => (true, reason),
+                Soundness::Unreadable(reason) => (false, reason),
+            };
+            let id = Some(session.id).filter(|id| !id.is_empty());
+            Some(Skipped { path: session.path, session: id, is_partial, reason })
+        })
+        .collect();
+    show(ctx, folder, None, &skipped, format)?;
     Ok(Outcome::Clean)
 }
 
@@ -71,7 +74,7 @@ fn show(
     ctx: &mut Ctx,
     folder: &Path,
     report: Option<&Report>,
-    skipped: Vec<Skipped>,
+    skipped: &[Skipped],
     format: Format,
 ) -> Result<(), Failure> {
     let index = Opened::open(folder).map_err(failure)?;
@@ -82,7 +85,7 @@ fn show(
         generation: index.generation(),
         updated: index.updated(),
         size,
-        skipped: &skipped,
+        skipped,
         is_verbose: ctx.is_verbose(),
     };
     match format {
@@ -109,7 +112,7 @@ fn follow(
         for told in bar.end() {
             ctx.note(told);
         }
-        let shown = show(ctx, folder, Some(report), report.skipped.clone(), format)
+        let shown = show(ctx, folder, Some(report), &report.skipped, format)
             .and_then(|()| ctx.out().flush().map_err(Failure::from));
         trouble = shown.err();
         trouble.is_none()

@@ -154,9 +154,10 @@ fn look(folder: &SessionFolder, modified: Option<i64>, reads: bool, kin: &Arc<Ki
     let chosen = select::placed(&file.path, root, Path::new("/"));
     let is_entry = stores::is_entry(&file.path);
     // A log in a store is put together whole, so it is not opened for its header alone.
-    let log = match is_entry && !reads {
-        true => None,
-        false => Some(Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?),
+    let log = if is_entry && !reads {
+        None
+    } else {
+        Some(Log::open(&chosen, Form::Current, kin).map_err(|e| fail(&e))?)
     };
     let header = match &log {
         Some(log) => {

@@ -124,7 +124,10 @@ impl Work {
 fn every(ctx: &mut Ctx) -> Result<(Vec<Work>, Outcome), Failure> {
     let mut walk = Walk::new(&ctx.home()?.root)?;
     for store in stores::around(&walk.root) {
-        ctx.note(format!("passed over {}, a store of sessions; `dshlog ls` lists them", shown(&store)));
+        ctx.note(format!(
+            "passed over {}, a store of sessions; `dshlog migrate ID` says how one becomes a log",
+            shown(&store)
+        ));
         walk.passed_over.retain(|passed| passed.path != store);
     }
     if !walk.exists {

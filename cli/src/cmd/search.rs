@@ -197,6 +197,9 @@ fn current(
     let bring_up = |wait| Update::open(folder, wait, &bar)?.run(corpus, jobs, &bar);
     let mut behind = Some(0);
     let opened = Index::open(folder);
+    if let Ok(index) = &opened {
+        index.must_be_of(corpus.root()).map_err(failure)?;
+    }
     let is_missing = match &opened {
         Ok(_) => false,
         Err(Error::NoIndex(_)) => true,

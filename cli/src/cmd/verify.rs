@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dshlog_codec::home::{Home, SelectError, SessionFolder, Walk, absolute};
+use dshlog_codec::home::{Home, SessionFolder, Walk, absolute};
 use dshlog_codec::{Class, Error, ErrorKind, Limits, LogFile};
 use dshlog_migrate::{Kin, Overlap};
 use dshlog_query::store::{Place, is_database};
@@ -175,8 +175,7 @@ fn in_store(path: &Path, work: &mut Vec<Work>) -> Result<Option<u64>, Failure> {
     match place {
         Some(_) => match stores::select(path) {
             Some(Ok(session)) => push(&session),
-            Some(Err(SelectError::Read(error))) => return Err(error.into()),
-            Some(Err(error)) => return Err(Failure::not_found(error)),
+            Some(Err(error)) => return Err(select::unselected(error, path, None)),
             None => return Ok(None),
         },
         None => stores::walk(path)?.sessions.iter().for_each(push),

@@ -91,16 +91,16 @@ fn a_log_that_went_away_is_a_fault_and_not_looked_up() {
     let (root, log) = copied("v4-compact", folder.path());
     let corpus = HomeCorpus::new(root);
     let listing = corpus.list();
-    assert_eq!(listing.candidates.iter().map(|c| c.path.clone()).collect::<Vec<_>>(), [log.clone()]);
+    assert_eq!(listing.candidates.iter().map(|c| &c.path).collect::<Vec<_>>(), [&log]);
     let candidate = &listing.candidates[0];
-    assert_eq!(corpus.look(&log, None).as_ref(), Some(candidate));
+    assert_eq!(corpus.look(&log, None), Look::There(candidate.clone()));
 
     fs::remove_dir_all(log.parent().unwrap()).unwrap();
     let (events, reading) = seqs(&corpus, candidate, None);
     assert!(events.is_empty() && reading.header.is_none() && reading.fault.is_some());
     assert!(corpus.header(candidate).is_err());
     assert!(corpus.replaced(candidate).is_empty());
-    assert_eq!(corpus.look(&log, None), None);
+    assert_eq!(corpus.look(&log, None), Look::Gone);
 }
 
 #[test]
@@ -108,10 +108,14 @@ fn both_encodings_of_a_generation_are_passed_over_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let (root, log) = copied("v4-compact", folder.path());
     fs::write(log.with_extension(""), "").unwrap();
-    let listing = HomeCorpus::new(root).list();
-    assert!(listing.candidates.is_empty());
-    let passed: Vec<_> = listing.passed_over.iter().map(|(path, _)| path.as_path()).collect();
-    assert_eq!(passed, [log.parent().unwrap()]);
+    let session = log.parent().unwrap();
+    let corpus = HomeCorpus::new(root);
+    for listing in [corpus.list(), corpus.list_in(session.parent().unwrap(), &[])] {
+        assert!(listing.candidates.is_empty());
+        let passed: Vec<_> = listing.passed_over.iter().map(|(path, _)| path.as_path()).collect();
+        assert_eq!(passed, [session]);
+    }
+    assert_eq!(corpus.look(&log, None), Look::Hidden);
 }
 
 #[cfg(unix)]

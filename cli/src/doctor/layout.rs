@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dshlog_codec::Encoding;
 use dshlog_codec::home::{Refusal, Temp, Walk, Why, root_refusals};
@@ -273,34 +273,35 @@ fn strays(seen: &Seen<'_>) -> Vec<Finding> {
         subject.detail = below(root, &subject.path).into_owned();
     }
     let leave = || Mend::new(By::Nobody, "nothing is to be mended");
-    let read =
-        Mend::new(By::Nobody, "dshlog reads it; `dshlog migrate` says of each session how it becomes a log");
     let permit = Mend::new(By::Person, "see who may read it; dsh lists nothing while it cannot");
     [
         Finding::of(Severity::Error, UNREADABLE, Blocks::List, permit, unreadable),
-        Finding::of(
-            Severity::Note,
-            "store",
-            Blocks::Nothing,
-            read,
-            stores.iter().map(|path| store(path)).collect(),
-        ),
         Finding::of(Severity::Note, "foreign", Blocks::Nothing, leave(), foreign),
         Finding::of(Severity::Note, "no-log", Blocks::Nothing, leave(), empty),
     ]
     .into_iter()
+    .chain(of_stores(&stores))
     .flatten()
     .collect()
 }
 
-/// A store, and how many sessions are in it.
-fn store(path: &Path) -> Subject {
-    let count = Store::open(path).and_then(|mut store| store.entries());
-    let detail = match count {
-        Ok(entries) => units::count(entries.len() as u64, "session"),
-        Err(error) => without_place(&error),
-    };
-    Subject::thing(path).detail(detail).commands([format!("dshlog ls {}", quoted(path))])
+/// SQLite stores: how many sessions are in each, or why nobody knows.
+fn of_stores(stores: &[PathBuf]) -> [Option<Finding>; 2] {
+    let (mut read, mut unread) = (Vec::new(), Vec::new());
+    for path in stores {
+        let subject = Subject::thing(path).commands([format!("dshlog ls {}", quoted(path))]);
+        match Store::open(path).and_then(|mut store| store.entries()) {
+            Ok(entries) => read.push(subject.detail(units::count(entries.len() as u64, "session"))),
+            Err(error) => unread.push(subject.detail(without_place(&error))),
+        }
+    }
+    let migrate =
+        Mend::new(By::Nobody, "dshlog reads it; `dshlog migrate` says of each session how it becomes a log");
+    let look = Mend::new(By::Person, "see what can be done for its sessions, if they are still wanted");
+    [
+        Finding::of(Severity::Warning, "store-unread", Blocks::Nothing, look, unread),
+        Finding::of(Severity::Note, "store", Blocks::Nothing, migrate, read),
+    ]
 }
 
 #[cfg(test)]

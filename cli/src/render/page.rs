@@ -59,7 +59,8 @@ impl Line {
         }
         let mut line = Line::default();
         for (role, text) in self.pieces {
-            let room = columns - line.width;
+            // Signs that join in a whole line may be wider apart, and leave no room.
+            let room = columns.saturating_sub(line.width);
             let part = clip(&text, room);
             let cut = part.len() != text.len();
             line.width += width(&part);

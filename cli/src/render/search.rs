@@ -1,5 +1,6 @@
 //! Hits, for people and for programs.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -151,7 +152,7 @@ fn kind(hit: &Hit) -> String {
         kind.push_str(tool);
     }
     if let Some(turn) = document.turn {
-        kind.push_str(&format!(" · turn {turn}"));
+        let _ = write!(kind, " · turn {turn}");
     }
     kind
 }

@@ -213,6 +213,18 @@ impl JsString {
         text.decode_onto(&mut self.0);
     }
 
+    /// Append an owned string, in the same way.
+    pub fn push_string(&mut self, text: &JsString) {
+        let seam = (self.0.as_slice(), text.0.as_slice());
+        let mut rest = text.0.as_slice();
+        if let ([.., 0xed, 0xa0..=0xaf, _], [0xed, mid @ 0xb0..=0xbf, low, tail @ ..]) = seam {
+            let unit = 0xd000 | u16::from(mid & 0x3f) << 6 | u16::from(low & 0x3f);
+            rest = tail;
+            push_unit(&mut self.0, unit);
+        }
+        self.0.extend_from_slice(rest);
+    }
+
     /// The WTF-8 bytes.
     pub fn as_wtf8(&self) -> &[u8] {
         &self.0
@@ -301,9 +313,12 @@ mod tests {
     #[test]
     fn halves_of_a_character_join_at_the_seam() {
         let mut text = JsString::from("a");
+        let mut joined = text.clone();
         for piece in [r"\ud83d", r"\ude00\udc00", "é"] {
             text.push(JsStr::new(piece, true));
+            joined.push_string(&JsStr::new(piece, true).to_owned());
         }
+        assert_eq!(joined, text);
         assert_eq!(text.units().collect::<Vec<_>>(), [0x61, 0xd83d, 0xde00, 0xdc00, 0xe9]);
         assert_eq!(text, JsStr::new(r"a\ud83d\ude00\udc00é", true).to_owned());
     }

@@ -65,8 +65,6 @@ impl Mark {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
     use super::*;
     use crate::{Encoding, Generation, Limits, LogFile};
 

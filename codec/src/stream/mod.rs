@@ -19,9 +19,10 @@ use crate::pack::{Chunk, DeltaKind, Fault, Record};
 
 pub use block::{Block, Part};
 pub use check::check_stream;
+pub use text::{append as append_text, is_blank};
 
 use block::kind_of;
-use text::{Piece, append, is_blank, join};
+use text::{Piece, append, join};
 
 /// Puts together what the chunks of one attempt give. Copies no text before a block is asked for.
 #[derive(Clone, Debug, Default)]

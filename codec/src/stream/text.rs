@@ -42,7 +42,10 @@ pub(super) fn join(pieces: &[Piece<'_>]) -> JsString {
 }
 
 /// Append a value, which may be missing, as JavaScript makes a string of it.
-pub(super) fn append(text: &mut JsString, value: Option<Js<'_>>) -> Result<(), Fault> {
+///
+/// # Errors
+/// An object that hides the method for it; JavaScript throws then.
+pub fn append(text: &mut JsString, value: Option<Js<'_>>) -> Result<(), Fault> {
     let Some(value) = value else {
         text.push(JsStr::plain("undefined"));
         return Ok(());
@@ -90,7 +93,7 @@ fn append_flat<'a>(text: &mut JsString, value: Js<'a>) -> Result<Option<Elements
 }
 
 /// True when JavaScript trims the whole text away.
-pub(super) fn is_blank(text: &JsString) -> bool {
+pub fn is_blank(text: &JsString) -> bool {
     // A lone surrogate, here U+FFFD, is no white space.
     text.to_lossy().chars().all(|c| c == '\u{feff}' || (c.is_whitespace() && c != '\u{85}'))
 }

@@ -29,7 +29,7 @@ use run::Run;
 use stem::Stems;
 
 /// Number of the rules. An index made with others is rebuilt.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The most bytes of a term. Longer words are cut, in texts and in queries alike.
 pub const LONGEST: usize = 64;

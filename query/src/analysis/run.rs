@@ -78,7 +78,7 @@ impl Run {
         }
     }
 
-    /// Fold the characters: one width for all, the marks of kana with them. Marks of dense scripts are letters.
+    /// Fold the characters: one width for all, composed. Marks of dense scripts are letters.
     fn read(&mut self, piece: &str, class: Class) {
         self.chars.clear();
         for (from, c) in piece.char_indices() {
@@ -91,11 +91,11 @@ impl Run {
                 continue;
             }
             for folded in std::iter::once(c).nfkc() {
+                // Marks of kana, and letters that make a syllable of Hangul when names of files are decomposed.
+                let whole = self.chars.last().and_then(|(last, _)| compose(*last, folded));
                 match self.chars.last_mut() {
-                    Some((last, bytes)) if is_combining_mark(folded) => {
-                        if let Some(whole) = compose(*last, folded) {
-                            *last = whole;
-                        }
+                    Some((last, bytes)) if whole.is_some() || is_combining_mark(folded) => {
+                        *last = whole.unwrap_or(*last);
                         bytes.end = to;
                     }
                     _ => self.chars.push((folded, from..to)),

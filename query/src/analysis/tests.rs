@@ -1,5 +1,3 @@
-#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
 use proptest::prelude::*;
 
 use super::*;
@@ -48,10 +46,13 @@ fn terms() {
         ("ﾃｽﾄ", "0テス 0=テスト 1スト 2ト"),
         ("ｶﾞ ガ", "0ガ 1ガ"),
         ("한국어를", "0한국 1국어 2어를 3를"),
+        ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}\u{110b}\u{1165}", "0한국 1국어 2어"),
+        ("\u{30ab}\u{3099}", "0ガ"),
         ("สวัสดี", "0สว 1วั 2ัส 3สด 4ดี 5ี"),
         ("👍🏽 ok", "0👍 1ok"),
         ("👨‍👩‍👧", "0👨 1👩 2👧"),
         ("done✅fast", "0done 1✅ 2fast"),
+        ("🟩⬛🆗🈚", "0🟩 1⬛ 2🆗 3🈚"),
         ("猫", "0猫"),
     ] {
         assert_eq!(shown(text), expected, "{text}");

@@ -36,7 +36,7 @@ impl Facts for Catalog {
     fn copies(&self, id: &str, seq: Seq) -> Result<Vec<String>> {
         let of = "SELECT session, inherited FROM logs WHERE parent = ?1 AND skips_inherited";
         let mut select = self.database.prepare_cached(of)?;
-        crate::index::copies(id, seq, &mut |parent| {
+        crate::index::copies(id, seq, |parent| {
             let rows = select.query_map([parent], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })

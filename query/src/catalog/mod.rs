@@ -1,15 +1,14 @@
 //! What of which log is in the index: a SQLite database beside it.
 //!
 //! The full-text index and the catalog change together. Before the index is committed the catalog notes what it will then
-//! hold ([`Catalog::intend`]); the index is committed under the number of that note; then the note comes into force
-//! ([`Catalog::settle`]). Whoever opens the catalog next sees by the index's number whether a note that was left must still
+//! hold (`Catalog::intend`); the index is committed under the number of that note; then the note comes into force
+//! (`Catalog::settle`). Whoever opens the catalog next sees by the index's number whether a note that was left must still
 //! come into force, or never will.
 
 mod facts;
 mod row;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, params}
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::uri::open_read_only;
 
 pub(crate) use row::LogRow;
 
@@ -35,7 +35,8 @@ CREATE TABLE state (
   generation INTEGER NOT NULL,
   updated INTEGER NOT NULL,
   next_log INTEGER NOT NULL,
-  rules TEXT NOT NULL
+  rules TEXT NOT NULL,
+  root BLOB
 ) STRICT;
 CREATE TABLE logs (
   log INTEGER PRIMARY KEY,
@@ -100,6 +101,8 @@ pub(crate) struct State {
     pub(crate) next_log: u64,
     /// The rules that made it: schema, analysis, documents.
     pub(crate) rules: String,
+    /// Whose sessions it holds; nothing before the first update.
+    pub(crate) root: Option<PathBuf>,
 }
 
 /// What one commit changes.
@@ -142,7 +145,7 @@ impl Catalog {
             Ok(Found::Empty) => Err(Error::NoIndex(path.parent().unwrap_or(path).to_owned())),
             // A folder that cannot be written to has no room for the files of a reader; nobody writes there either.
             Err(Error::Sqlite(error)) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
-                let catalog = Catalog { database: immutable(path)?, path: path.to_owned() };
+                let catalog = Catalog { database: open_read_only(path, "immutable")?, path: path.to_owned() };
                 catalog.probe().map(|_| catalog)
             }
             Err(error) => Err(error),
@@ -161,7 +164,7 @@ impl Catalog {
         if matches!(found, Found::Empty) {
             let change = catalog.database.transaction()?;
             change.execute_batch(TABLES)?;
-            change.execute("INSERT INTO state VALUES (1, 0, 0, 1, ?1)", [rules])?;
+            change.execute("INSERT INTO state VALUES (1, 0, 0, 1, ?1, NULL)", [rules])?;
             change.pragma_update(None, "application_id", APPLICATION)?;
             change.pragma_update(None, "user_version", FORMAT)?;
             change.commit()?;
@@ -221,15 +224,19 @@ impl Catalog {
     }
 
     pub(crate) fn state(&self) -> Result<State> {
-        let state =
-            self.database.query_row("SELECT generation, updated, next_log, rules FROM state", [], |row| {
+        let state = self.database.query_row(
+            "SELECT generation, updated, next_log, rules, root FROM state",
+            [],
+            |row| {
                 Ok(State {
                     generation: row.get(0)?,
                     updated: row.get(1)?,
                     next_log: row.get(2)?,
                     rules: row.get(3)?,
+                    root: row.get::<_, Option<Vec<u8>>>(4)?.map(row::path_of),
                 })
-            });
+            },
+        );
         state.map_err(|error| self.damage(error))
     }
 
@@ -275,6 +282,24 @@ impl Catalog {
         change.execute("DELETE FROM pending", [])?;
         change.commit()?;
         Ok(note.is_some())
+    }
+
+    /// Be the catalog of `root`, unless it is that of another one already.
+    pub(crate) fn claim(&mut self, root: &Path) -> Result<()> {
+        if self.state()?.root.is_none() {
+            self.database.execute("UPDATE state SET root = ?1", [row::bytes_of(root)])?;
+        }
+        self.must_be_of(root)
+    }
+
+    /// [`Error::OtherRoot`] when it holds the sessions of another root.
+    pub(crate) fn must_be_of(&self, root: &Path) -> Result<()> {
+        match self.state()?.root {
+            Some(held) if held != root => {
+                Err(Error::OtherRoot { path: self.path.clone(), held, asked: root.to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Note that all logs were looked at, and the folders that a later look compares.
@@ -374,23 +399,6 @@ impl Catalog {
         let all = "SELECT count(*), ifnull(sum(documents), 0) FROM logs";
         Ok(self.database.query_row(all, [], |row| Ok((row.get(0)?, row.get(1)?)))?)
     }
-}
-
-/// Open a database that nobody writes to.
-fn immutable(path: &Path) -> Result<Connection> {
-    let mut uri = String::from("file:");
-    for byte in row::bytes_of(path) {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => uri.push(char::from(byte)),
-            _ => {
-                let _ = write!(uri, "%{byte:02X}");
-            }
-        }
-    }
-    uri.push_str("?immutable=1");
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Ok(Connection::open_with_flags(uri, flags)?)
 }
 
 #[cfg(test)]

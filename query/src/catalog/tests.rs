@@ -1,6 +1,5 @@
-#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
 use super::*;
+use crate::index::Facts as _;
 use crate::session::Soundness;
 
 fn row(log: u64, path: &str) -> LogRow {
@@ -57,14 +56,12 @@ fn what_is_noted_comes_into_force_or_never_was() {
     assert_eq!(rows[&("/a/t".into(), None)], logs[1]);
     assert_eq!(
         catalog.state().unwrap(),
-        State { generation: 1, updated: 0, next_log: 10, rules: "rules".to_owned() }
+        State { generation: 1, updated: 0, next_log: 10, rules: "rules".to_owned(), root: None }
     );
     assert_eq!(catalog.latest(1).unwrap(), [logs[1].clone()]);
     assert_eq!(catalog.places_in(Path::new("/a")).unwrap().len(), 2);
     assert_eq!(catalog.places_in(Path::new("/a/s")).unwrap().len(), 0);
     assert_eq!(catalog.unsound().unwrap(), (2, 0));
-
-    use crate::index::Facts as _;
     assert_eq!(catalog.replaced_by(1, dshlog_codec::Seq(2)).unwrap(), Some(dshlog_codec::Seq(5)));
     catalog.intend(2, &Changes { removed: vec![1], ..Changes::default() }).unwrap();
     catalog.settle(2).unwrap();

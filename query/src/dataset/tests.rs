@@ -15,7 +15,7 @@ use dshlog_codec::read::Mark;
 use dshlog_codec::{Error as LogError, ErrorKind, Place};
 
 use super::*;
-use crate::corpus::Stamp;
+use crate::corpus::{Look, Stamp};
 
 const DAY: i64 = 86_400_000;
 
@@ -69,6 +69,10 @@ fn fault() -> LogError {
 }
 
 impl Corpus for Made {
+    fn root(&self) -> &Path {
+        Path::new("/root")
+    }
+
     fn list(&self) -> Listing {
         let candidate =
             |log: &Log| Candidate { path: log.path.clone(), entry: None, stamp: Stamp::default() };
@@ -100,12 +104,13 @@ impl Corpus for Made {
         }
     }
 
-    fn look(&self, path: &Path, _: Option<&str>) -> Option<Candidate> {
-        self.list().candidates.into_iter().find(|candidate| candidate.path == path)
+    fn look(&self, path: &Path, _: Option<&str>) -> Look {
+        let found = self.list().candidates.into_iter().find(|candidate| candidate.path == path);
+        found.map_or(Look::Gone, Look::There)
     }
 
-    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Option<Listing> {
-        Some(self.list())
+    fn list_in(&self, _: &Path, _: &[PathBuf]) -> Listing {
+        self.list()
     }
 
     fn replaced(&self, _: &Candidate) -> Vec<Replaced> {

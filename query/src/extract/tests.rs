@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
+use std::fmt::Write as _;
 
 use dshlog_codec::{Generation, Limits, LogFile};
 use dshlog_tests::model::{Corpora, repository};
@@ -121,7 +121,7 @@ fn raw(is_seeded: bool, events: &[(&str, &str)]) -> LogFile {
         } else {
             ""
         };
-        text.push_str(&format!("\n{{\"type\":\"{kind}\",\"seq\":{seq},\"time\":{seq}{op},\"data\":{data}}}"));
+        write!(text, "\n{{\"type\":\"{kind}\",\"seq\":{seq},\"time\":{seq}{op},\"data\":{data}}}").unwrap();
     }
     text.push('\n');
     LogFile::from_bytes(text.into_bytes(), Generation::CURRENT, dshlog_codec::Encoding::Raw)

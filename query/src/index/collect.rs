@@ -1,17 +1,19 @@
 //! One pass over everything that matches: how much there is, and the best of it.
 //!
 //! A common word matches hundreds of thousands of documents, so the loop reads columns and nothing else, and weighs a hit
-//! by kind and age only when it may still become the best.
+//! by kind and age only when it may still become the best. Segments of a large index are gone through side by side.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
 
 use tantivy::columnar::ColumnValues;
 use tantivy::query::{EnableScoring, Weight};
 use tantivy::{DocId, Searcher, SegmentReader};
 
 use super::filter::{Numbers, numbers, times};
+use super::living::Living;
 use super::plan::Plan;
 use super::schema::column;
 use crate::document::Part;
@@ -21,6 +23,9 @@ use crate::rank::{Place, Score, part_weight};
 
 /// No part weighs more.
 const HEAVIEST: f32 = 3.0;
+
+/// Below so many documents one thread is done before another has begun.
+const MANY: u64 = 20_000;
 
 /// A text that matches.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,13 @@ impl Match {
         Place { value: self.score.value, time: self.time, session, seq: self.seq, nth: self.nth }
     }
 
+    /// Of two of one session keep the better, and count both.
+    fn join(&mut self, other: Match, sort: Sort) {
+        let count = self.count + other.count;
+        let is_better = other.place("").order(&self.place(""), sort) == Ordering::Less;
+        *self = Match { count, ..if is_better { other } else { *self } };
+    }
+
     /// Order as far as it is known without the session: `Equal` for what only the session can tell apart.
     fn order(&self, other: &Match, sort: Sort) -> Ordering {
         let level = |of: &Match| Place { seq: 0, nth: 0, ..of.place("") };
@@ -61,29 +73,48 @@ pub(crate) struct Collected {
 
 /// Everything that matches `plan`.
 pub(crate) fn collect(searcher: &Searcher, plan: &Plan, options: &Options) -> Result<Collected> {
+    let living = Living(searcher);
     let scoring = if plan.is_scored {
-        EnableScoring::enabled_from_searcher(searcher)
+        EnableScoring::enabled_from_statistics_provider(&living, searcher)
     } else {
         EnableScoring::disabled_from_searcher(searcher)
     };
     let weight = plan.query.weight(scoring)?;
-    let wanted = options.offset.saturating_add(options.limit);
-    let mut best = Best {
-        options,
-        wanted,
-        documents: 0,
-        sessions: HashMap::new(),
-        flat: Vec::new(),
-        grouped: Vec::new(),
-    };
-    for (segment, reader) in searcher.segment_readers().iter().enumerate() {
-        let segment = u32::try_from(segment).unwrap_or(u32::MAX);
-        best.pass(segment, reader, weight.as_ref(), plan.is_scored)?;
-    }
+    let best = pass_all(searcher, weight.as_ref(), plan.is_scored, options)?;
     if let Some(error) = plan.fault.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
         return Err(error.into());
     }
     Ok(best.finish())
+}
+
+/// Every segment, on as many threads as are of use.
+fn pass_all<'a>(
+    searcher: &Searcher,
+    weight: &dyn Weight,
+    is_scored: bool,
+    options: &'a Options,
+) -> Result<Best<'a>> {
+    let segments = searcher.segment_readers();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = if searcher.num_docs() < MANY { 1 } else { cores.min(segments.len()) };
+    // Whoever is free takes the next segment.
+    let next = AtomicUsize::new(0);
+    let work = || -> Result<Best<'a>> {
+        let mut best = Best::new(options);
+        loop {
+            let at = next.fetch_add(1, AtomicOrdering::Relaxed);
+            let Some(reader) = segments.get(at) else { return Ok(best) };
+            best.pass(u32::try_from(at).unwrap_or(u32::MAX), reader, weight, is_scored)?;
+        }
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut best = work()?;
+        for other in others {
+            best.add(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(best)
+    })
 }
 
 struct Columns {
@@ -104,7 +135,18 @@ struct Best<'a> {
     grouped: Vec<Match>,
 }
 
-impl Best<'_> {
+impl<'a> Best<'a> {
+    fn new(options: &'a Options) -> Self {
+        Best {
+            options,
+            wanted: options.offset.saturating_add(options.limit),
+            documents: 0,
+            sessions: HashMap::new(),
+            flat: Vec::new(),
+            grouped: Vec::new(),
+        }
+    }
+
     fn pass(
         &mut self,
         segment: u32,
@@ -147,6 +189,25 @@ impl Best<'_> {
         Ok(())
     }
 
+    /// Take in what another pass saw.
+    fn add(&mut self, other: Best<'_>) {
+        self.documents += other.documents;
+        if self.options.flat {
+            self.sessions.extend(other.sessions);
+            self.flat.extend(other.flat);
+            self.cut();
+            return;
+        }
+        for found in other.grouped {
+            let next = self.sessions.len();
+            let at = *self.sessions.entry(found.log).or_insert(next);
+            match self.grouped.get_mut(at) {
+                None => self.grouped.push(found),
+                Some(best) => best.join(found, self.options.sort),
+            }
+        }
+    }
+
     fn see(&mut self, columns: &Columns, found: Found, at: usize) {
         if self.options.flat {
             let found = found.weighed(columns, self.options.now);
@@ -160,7 +221,6 @@ impl Best<'_> {
             self.grouped.push(found.weighed(columns, self.options.now));
             return;
         };
-        best.count += 1;
         let may_win = match self.options.sort {
             Sort::Relevance => {
                 let part = Part::of_number(columns.parts.get_val(found.doc)).map_or(HEAVIEST, part_weight);
@@ -169,10 +229,9 @@ impl Best<'_> {
             Sort::Time => columns.times.get_val(found.doc) >= best.time,
         };
         if may_win {
-            let found = found.weighed(columns, self.options.now);
-            if found.place("").order(&best.place(""), self.options.sort) == Ordering::Less {
-                *best = Match { count: best.count, ..found };
-            }
+            best.join(found.weighed(columns, self.options.now), self.options.sort);
+        } else {
+            best.count += 1;
         }
     }
 

@@ -31,16 +31,16 @@ impl Query for Ending {
         let mut documents = 0;
         for reader in searcher.segment_readers() {
             let set = if self.head.is_empty() { self.alone(reader)? } else { self.behind(reader)? };
-            documents += set.len() as u64;
+            documents += living(&set, reader);
             found.insert(reader.segment_id(), set);
         }
         let EnableScoring::Enabled { statistics_provider: all, .. } = scoring else {
             return Ok(Box::new(Ready { field: self.field, found: Arc::new(found), bm25: None }));
         };
-        let total = all.total_num_docs()?.max(documents).max(1);
-        #[expect(clippy::cast_precision_loss, reason = "an average length needs no more")]
+        let total = all.total_num_docs()?;
+        #[expect(clippy::cast_precision_loss, reason = "as Tantivy does it for a term")]
         let average = all.total_num_tokens(self.field)? as Score / total as Score;
-        let bm25 = Bm25Weight::for_one_term_without_explain(documents, total, average);
+        let bm25 = Bm25Weight::for_one_term_without_explain(documents.min(total), total, average);
         Ok(Box::new(Ready { field: self.field, found: Arc::new(found), bm25: Some(bm25) }))
     }
 }
@@ -146,6 +146,18 @@ fn heads(reader: &SegmentReader, field: Field, terms: &[String]) -> tantivy::Res
         found.extend(ends.filter(|ends| !ends.is_empty()).map(|ends| (doc, ends)));
         doc += 1;
     }
+}
+
+/// How many of a set were not removed.
+fn living(set: &BitSet, reader: &SegmentReader) -> u64 {
+    let Some(alive) = reader.alive_bitset() else { return set.len() as u64 };
+    let mut docs = BitSetDocSet::from(set.clone());
+    let mut living = 0;
+    while docs.doc() != TERMINATED {
+        living += u64::from(alive.is_alive(docs.doc()));
+        docs.advance();
+    }
+    living
 }
 
 /// True when two ascending lists have a number in common.

@@ -152,6 +152,9 @@ fn admitted(names: &StrColumn, filter: &DocumentFilter) -> tantivy::Result<HashS
 /// Asked for each document of a segment.
 type Asked = Box<dyn Fn(DocId) -> bool + Send + Sync>;
 
+/// Asked for each segment.
+type Opened = Box<dyn Fn(&SegmentReader) -> tantivy::Result<Asked> + Send + Sync>;
+
 fn condition(
     make: impl Fn(&SegmentReader) -> tantivy::Result<Asked> + Send + Sync + 'static,
 ) -> Box<dyn Query> {
@@ -159,7 +162,7 @@ fn condition(
 }
 
 /// A condition on columns.
-struct Condition(Box<dyn Fn(&SegmentReader) -> tantivy::Result<Asked> + Send + Sync>);
+struct Condition(Opened);
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

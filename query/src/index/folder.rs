@@ -23,6 +23,15 @@ const TEXT: &str = "text";
 const OURS: [&str; 7] =
     [MARK, LOCK, CATALOG, "catalog.sqlite-wal", "catalog.sqlite-shm", "catalog.sqlite-journal", TEXT];
 
+/// Make a folder that is its owner's alone: what was said in all sessions lies in it.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 /// The rules that an index depends on: another number of any of them makes it anew.
 pub(crate) fn rules() -> String {
     format!(
@@ -57,7 +66,7 @@ impl Folder {
             Some(false) => return Err(folder.foreign()),
             None => {}
         }
-        fs::create_dir_all(path).map_err(|e| Error::io("make the folder", path, e))?;
+        make_private(path).map_err(|e| Error::io("make the folder", path, e))?;
         let mark = path.join(MARK);
         let write = || -> std::io::Result<()> {
             let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&mark)?;
@@ -160,8 +169,6 @@ pub(crate) struct Lock {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
     use super::*;
 
     #[test]

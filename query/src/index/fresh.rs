@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use super::update::{Progress, Update, Wait, places};
 use crate::catalog::Catalog;
-use crate::corpus::{Candidate, Corpus};
+use crate::corpus::{Candidate, Corpus, Look};
 use crate::error::{Error, Result};
 
 use super::folder::Folder;
@@ -45,7 +45,10 @@ struct Change {
 /// A log that was not used for long and goes on is missed until [`Update::run`]: its folder is not looked at.
 pub fn freshen(folder: &Path, corpus: &dyn Corpus, progress: &dyn Progress) -> Result<Freshness> {
     let place = Folder::open(folder)?;
-    let change = look(&Catalog::read(&place.catalog())?, corpus)?;
+    let catalog = Catalog::read(&place.catalog())?;
+    catalog.must_be_of(corpus.root())?;
+    let change = look(&catalog, corpus)?;
+    drop(catalog);
     let count = (change.candidates.len() + change.gone.len()) as u64;
     if count == 0 && change.folders.is_empty() {
         return Ok(Freshness::Fresh);
@@ -76,15 +79,19 @@ fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
     let mut seen = HashSet::new();
     for row in catalog.latest(LATEST)? {
         let before = (row.path.clone(), row.entry.clone());
-        let now = corpus.look(&row.path, row.entry.as_deref());
-        let is_moved = now.as_ref().is_none_or(|now| now.path != row.path);
-        if is_moved {
-            change.gone.push(before.clone());
-        }
-        seen.insert(before);
-        if let Some(now) = now.filter(|now| is_moved || now.stamp != row.stamp()) {
-            change.bytes += now.stamp.len.saturating_sub(if is_moved { 0 } else { row.stamp().len });
-            change.candidates.push(now);
+        seen.insert(before.clone());
+        match corpus.look(&row.path, row.entry.as_deref()) {
+            Look::There(now) if now.path != row.path => {
+                change.gone.push(before);
+                change.bytes += now.stamp.len;
+                change.candidates.push(now);
+            }
+            Look::There(now) if now.stamp != row.stamp() => {
+                change.bytes += now.stamp.len.saturating_sub(row.stamp().len);
+                change.candidates.push(now);
+            }
+            Look::There(_) | Look::Hidden => {}
+            Look::Gone => change.gone.push(before),
         }
     }
     let folders = catalog.folders()?;
@@ -94,10 +101,10 @@ fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
         if now == Some(*before) {
             continue;
         }
-        let listing = corpus.list_in(path, &known).unwrap_or_default();
+        let mut listing = corpus.list_in(path, &known);
         change.folders.extend(now.map(|now| (path.clone(), now)));
-        change.folders.extend(listing.folders);
-        let now = listing.candidates;
+        change.folders.append(&mut listing.folders);
+        let now = std::mem::take(&mut listing.candidates);
         for candidate in
             now.iter().filter(|candidate| !seen.contains(&(candidate.path.clone(), candidate.entry.clone())))
         {
@@ -109,7 +116,7 @@ fn look(catalog: &Catalog, corpus: &dyn Corpus) -> Result<Change> {
         }
         let now = places(&now);
         for place in catalog.places_in(path)? {
-            if !now.contains(&place) && !seen.contains(&place) {
+            if !now.contains(&place) && !seen.contains(&place) && !listing.hides(&place.0) {
                 change.gone.push(place);
             }
         }

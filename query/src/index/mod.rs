@@ -5,9 +5,11 @@
 
 mod collect;
 mod ending;
+mod even;
 mod filter;
 mod folder;
 mod fresh;
+mod living;
 mod plan;
 mod reader;
 mod reconcile;
@@ -109,6 +111,11 @@ impl Index {
             updated: state.updated,
         };
         Ok((index, committed))
+    }
+
+    /// [`Error::OtherRoot`] when it holds the sessions of another root than this one.
+    pub fn must_be_of(&self, root: &Path) -> Result<()> {
+        self.catalog.must_be_of(root)
     }
 
     /// Number of the state: one more for each update that changed something.

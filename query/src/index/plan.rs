@@ -14,6 +14,7 @@ use tantivy::query::{
 use tantivy::schema::IndexRecordOption;
 
 use super::ending::Ending;
+use super::even::Even;
 use super::filter::{self, Fault};
 use super::reader::Facts;
 use super::schema::Fields;
@@ -114,14 +115,14 @@ impl Planner<'_> {
     }
 
     fn needle(&self, needle: &Needle) -> Box<dyn Query> {
-        let found = self.slots(&needle.slots);
+        let found: Box<dyn Query> = Box::new(Even(self.slots(&needle.slots)));
         if needle.better.is_empty() {
             return found;
         }
         let mut clauses = vec![(Occur::Must, found)];
         for word in &needle.better {
             let word = BoostQuery::new(self.term(word), BETTER);
-            clauses.push((Occur::Should, Box::new(word)));
+            clauses.push((Occur::Should, Box::new(Even(Box::new(word)))));
         }
         Box::new(BooleanQuery::new(clauses))
     }

@@ -139,7 +139,7 @@ fn name(reader: &SegmentReader, column: &str, doc: u32) -> Result<Option<String>
 pub(crate) fn copies(
     id: &str,
     seq: Seq,
-    children: &mut dyn FnMut(&str) -> Result<Vec<(String, u64)>>,
+    mut children: impl FnMut(&str) -> Result<Vec<(String, u64)>>,
 ) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut met = HashSet::from([id.to_owned()]);

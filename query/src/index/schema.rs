@@ -157,7 +157,7 @@ struct Terms {
     analyzer: Analyzer,
     /// The terms, one behind the other.
     letters: String,
-    terms: Vec<Term>,
+    ends: Vec<Term>,
     token: Token,
 }
 
@@ -179,13 +179,13 @@ impl Tokenizer for Terms {
     type TokenStream<'a> = Stream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream<'a> {
-        let (letters, terms) = (&mut self.letters, &mut self.terms);
+        let (letters, ends) = (&mut self.letters, &mut self.ends);
         letters.clear();
-        terms.clear();
+        ends.clear();
         self.analyzer.each(text, &mut |token| {
             letters.push_str(token.term);
             let (from, to) = (token.bytes.start, token.bytes.end);
-            terms.push(Term { end: letters.len(), position: token.position, from, to });
+            ends.push(Term { end: letters.len(), position: token.position, from, to });
         });
         Stream { of: self, next: 0, begin: 0 }
     }
@@ -199,7 +199,7 @@ struct Stream<'a> {
 
 impl TokenStream for Stream<'_> {
     fn advance(&mut self) -> bool {
-        let Some(term) = self.of.terms.get(self.next) else { return false };
+        let Some(term) = self.of.ends.get(self.next) else { return false };
         let token = &mut self.of.token;
         token.text.clear();
         token.text.push_str(self.of.letters.get(self.begin..term.end).unwrap_or_default());

@@ -53,7 +53,7 @@ impl Facts for Known {
     }
 
     fn copies(&self, id: &str, seq: Seq) -> Result<Vec<String>> {
-        copies(id, seq, &mut |id| {
+        copies(id, seq, |id| {
             let children = self.children.iter().filter(|(parent, ..)| parent == id);
             Ok(children.map(|(_, child, inherited)| (child.clone(), *inherited)).collect())
         })
@@ -253,7 +253,7 @@ fn better_stands_before_worse() {
             "short before long",
             word("login"),
             at(Part::Answer, 0, "login broke"),
-            at(Part::Answer, 0, &"login and much else that was said ".repeat(9)),
+            at(Part::Answer, 0, &format!("login {}", "and much else that was said ".repeat(9))),
         ),
         (
             "rare before common",

@@ -12,7 +12,7 @@ use super::reconcile::{Known, Place, depths, place, skips};
 use super::schema::{Fields, builder, register};
 use super::writer::{Reader, Work, skipped};
 use crate::catalog::{Catalog, Changes};
-use crate::corpus::{Candidate, Corpus};
+use crate::corpus::{Candidate, Corpus, Look};
 use crate::error::{Error, Result};
 use crate::session::Soundness;
 
@@ -168,11 +168,12 @@ impl Update {
     }
 
     fn look_at_all(&mut self, corpus: &dyn Corpus, jobs: usize, progress: &dyn Progress) -> Result<Report> {
-        let listing = corpus.list();
+        self.catalog.claim(corpus.root())?;
+        let mut listing = corpus.list();
         let mut rows = self.catalog.rows()?;
         let mut soundness: HashMap<String, Soundness> = HashMap::new();
         let mut logs = Vec::with_capacity(listing.candidates.len());
-        for candidate in listing.candidates {
+        for candidate in std::mem::take(&mut listing.candidates) {
             let row = rows.remove(&place(&candidate));
             logs.push(known(corpus, candidate, row));
         }
@@ -182,8 +183,13 @@ impl Update {
             }
         }
         // What cannot be looked at now is not gone.
-        let is_hidden = |path: &Path| listing.passed_over.iter().any(|(hidden, _)| path.starts_with(hidden));
-        rows.retain(|(path, _), _| !is_hidden(path));
+        rows.retain(|(path, _), row| {
+            let is_hidden = listing.hides(path);
+            if is_hidden {
+                soundness.entry(row.session.clone()).or_insert_with(|| row.soundness.clone());
+            }
+            !is_hidden
+        });
         let removed: Vec<u64> = rows.into_values().map(|row| row.log).collect();
         let (mut report, _) = self.apply(corpus, &logs, &removed, soundness, jobs, progress)?;
         self.catalog.looked(now(), &listing.folders)?;
@@ -230,8 +236,11 @@ impl Update {
             let mut children = Vec::new();
             for session in std::mem::take(&mut sessions) {
                 for row in self.catalog.children(&session)? {
-                    let now = corpus.look(&row.path, row.entry.as_deref()).filter(|now| now.path == row.path);
-                    children.extend(now.map(|now| known(corpus, now, Some(row))));
+                    if let Look::There(now) = corpus.look(&row.path, row.entry.as_deref())
+                        && now.path == row.path
+                    {
+                        children.push(known(corpus, now, Some(row)));
+                    }
                 }
             }
             let soundness = self.soundness_of_parents(&children)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::update::{Progress, Report, Update, Wait};
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, Look};
 use crate::error::Result;
 
 /// After the first sign of a change so long is waited for others: a turn ends with several writes.
@@ -96,9 +96,14 @@ fn some(
     for session in folders {
         let before = update.places_in(session)?;
         // Any name will do: the folder is looked at.
-        let now = corpus.look(&session.join("session"), None);
-        gone.extend(before.into_iter().filter(|(path, _)| now.as_ref().is_none_or(|now| now.path != *path)));
-        candidates.extend(now);
+        match corpus.look(&session.join("session"), None) {
+            Look::There(now) => {
+                gone.extend(before.into_iter().filter(|(path, _)| now.path != *path));
+                candidates.push(now);
+            }
+            Look::Hidden => {}
+            Look::Gone => gone.extend(before),
+        }
     }
     if candidates.is_empty() && gone.is_empty() {
         return Ok(None);

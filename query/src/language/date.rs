@@ -108,8 +108,8 @@ fn ago(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Named> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let count: i64 = text.strip_suffix(unit)?.parse::<u32>().ok()?.into();
     let span = match unit {
-        "m" | "min" => return moment(now.checked_sub(SignedDuration::from_mins(count)).ok()?),
-        "h" => return moment(now.checked_sub(SignedDuration::from_hours(count)).ok()?),
+        "m" | "min" => return Some(moment(now.checked_sub(SignedDuration::from_mins(count)).ok()?)),
+        "h" => return Some(moment(now.checked_sub(SignedDuration::from_hours(count)).ok()?)),
         "d" => 1.day(),
         "w" => 1.week(),
         "mo" => 1.month(),
@@ -117,11 +117,11 @@ fn ago(text: &str, now: Timestamp, zone: &TimeZone) -> Option<Named> {
         _ => return None,
     };
     let back = now.to_zoned_datetime(zone.clone()).checked_sub(span.checked_mul(count).ok()?).ok()?;
-    moment(back.timestamp())
+    Some(moment(back.timestamp()))
 }
 
-fn moment(time: Timestamp) -> Option<Named> {
-    Some(Named { start: time.as_millisecond(), end: None })
+fn moment(time: Timestamp) -> Named {
+    Named { start: time.as_millisecond(), end: None }
 }
 
 /// A year, a month, a day, a time of a day here, a moment with its zone.
@@ -145,10 +145,10 @@ fn written(text: &str, zone: &TimeZone) -> Option<Named> {
         return days(day, day.tomorrow().ok()?, zone);
     }
     if let Ok(time) = text.parse::<Timestamp>() {
-        return moment(time);
+        return Some(moment(time));
     }
     let local = text.parse::<DateTime>().ok()?.to_zoned_datetime(zone.clone()).ok()?;
-    moment(local.timestamp())
+    Some(moment(local.timestamp()))
 }
 
 fn days(from: Date, to: Date, zone: &TimeZone) -> Option<Named> {

@@ -1,6 +1,4 @@
 //! Queries and what they mean.
-#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
-
 use dshlog_codec::{Generation, Millis, Seq};
 use jiff::tz::TimeZone;
 

@@ -8,6 +8,7 @@ mod open;
 mod place;
 mod text;
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use self::open::Opened;
 use self::text::Spool;
 use crate::corpus::Stamp;
 
+pub use self::open::forget_copy;
 pub use self::place::{Place, is_database, is_store};
 
 /// Marks a database as a store.
@@ -52,7 +54,7 @@ pub struct Entry {
 impl Store {
     /// Open a store for reading. A database of anybody else, or of another version, is refused as [`ErrorKind::Store`].
     pub fn open(path: &Path) -> Result<Store> {
-        Ok(Store { path: path.to_owned(), opened: Opened::new(path)? })
+        Ok(Store { path: path.to_owned(), opened: reopened(path)? })
     }
 
     /// Where it is.
@@ -128,13 +130,27 @@ impl Store {
     fn ask<T>(&mut self, question: impl Fn(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         for _ in 0..TRIES {
             let answer = self.opened.ask(&question);
-            if self.opened.is_steady(&self.path) {
+            if self.opened.is_steady(&self.path, &answer) {
                 return answer.map_err(|error| fault(&self.path, error));
             }
-            self.opened = Opened::new(&self.path)?;
+            self.opened = reopened(&self.path)?;
         }
-        Err(Error::from(ErrorKind::Changed).in_file(&self.path, None))
+        Err(changed(&self.path))
     }
+}
+
+/// Open, anew when a writer came in between.
+fn reopened(path: &Path) -> Result<Opened> {
+    for _ in 0..TRIES {
+        if let Some(opened) = Opened::new(path)? {
+            return Ok(opened);
+        }
+    }
+    Err(changed(path))
+}
+
+fn changed(path: &Path) -> Error {
+    Error::from(ErrorKind::Changed).in_file(path, None)
 }
 
 const ENTRY: &str = "SELECT id, revision, incarnation, ifnull(
@@ -167,6 +183,10 @@ fn refusal(path: &Path, code: &'static str, class: Class, what: impl Into<String
 
 /// What SQLite's answer means.
 fn fault(path: &Path, error: rusqlite::Error) -> Error {
+    // Nothing that is asked has values to be converted: it is the spool that failed.
+    if let rusqlite::Error::ToSqlConversionFailure(source) = error {
+        return Error::io("make a copy of", path, io::Error::other(source));
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {
             refusal(path, "store-foreign", Class::Corrupt, "no store of sessions: not a SQLite database")
@@ -175,9 +195,16 @@ fn fault(path: &Path, error: rusqlite::Error) -> Error {
             refusal(path, "store-busy", Class::Locked, "a writer holds the store, and did not let go in time")
         }
         Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure | ErrorCode::PermissionDenied) => {
-            Error::io("read", path, std::io::Error::other(error))
+            Error::io("read", path, io::Error::other(error))
         }
-        _ => refusal(path, "store-damaged", Class::Corrupt, format!("the store is damaged: {error}")),
+        _ => {
+            let why = match &error {
+                // Without the question that it was an answer to.
+                rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+                error => error.to_string(),
+            };
+            refusal(path, "store-damaged", Class::Corrupt, format!("the store is damaged: {why}"))
+        }
     }
 }
 

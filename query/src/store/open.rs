@@ -1,17 +1,18 @@
 //! Opening a store so that nothing of it changes, and nothing comes to be beside it.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use dshlog_codec::source::open_regular;
 use dshlog_codec::{Class, Error, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode};
 use tempfile::TempDir;
 
 use super::{APPLICATION, VERSION, fault, refusal};
+use crate::uri::open_read_only;
 
 /// How long a writer is waited for. Tests have one that never lets go.
 const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(20) } else { Duration::from_secs(5) };
@@ -36,69 +37,99 @@ enum Way {
     Still(Witness),
     /// Beside a writer, with its locks.
     Shared,
-    /// A writer stopped in the middle. SQLite mends that when it opens a store for writing, so it gets a copy to do so.
-    Copied(#[expect(dead_code, reason = "holds the copy until it is dropped")] TempDir),
+    /// A writer left something that is to be mended first. SQLite does so when it opens a store for writing, and gets a copy
+    /// for it.
+    Copied(Witness, #[expect(dead_code, reason = "holds the copy until it is dropped")] Arc<TempDir>),
 }
 
+/// A copy of a store.
+struct Mended {
+    of: PathBuf,
+    witness: Witness,
+    folder: Arc<TempDir>,
+}
+
+/// The last copy that was made. Sessions are read one after the other, and each opens the store anew.
+static LAST: Mutex<Option<Mended>> = Mutex::new(None);
+
+/// Remove the copy of a store that may be kept for whoever opens it next. Nothing else does so at the end of a program.
+pub fn forget_copy() {
+    *last() = None;
+}
+
+fn last() -> MutexGuard<'static, Option<Mended>> {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is beside a store while it is written: its own pages are not all there is.
+const WRITTEN: [&str; 2] = ["-wal", "-journal"];
+
 /// What every commit changes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Witness {
+    store: Trace,
+    written: [Option<Trace>; 2],
+}
+
+/// What a write to a file changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Trace {
     head: Vec<u8>,
     len: u64,
     modified: Option<SystemTime>,
-    is_written: bool,
 }
 
 impl Witness {
-    fn of(path: &Path) -> std::io::Result<Witness> {
+    fn of(path: &Path) -> io::Result<Witness> {
+        // Empty ones mean nothing, and one that goes away while it is looked at was as good as empty.
+        let written = |suffix| Trace::of(&beside(path, suffix)).ok().filter(|trace| trace.len > 0);
+        Ok(Witness { store: Trace::of(path)?, written: WRITTEN.map(written) })
+    }
+
+    fn is_written(&self) -> bool {
+        self.written.iter().any(Option::is_some)
+    }
+}
+
+impl Trace {
+    fn of(path: &Path) -> io::Result<Trace> {
         let metadata = fs::metadata(path)?;
-        Ok(Witness {
-            head: head(path)?,
-            len: metadata.len(),
-            modified: metadata.modified().ok(),
-            is_written: is_written(path),
-        })
+        Ok(Trace { head: head(path)?, len: metadata.len(), modified: metadata.modified().ok() })
     }
 }
 
 impl Opened {
-    pub(super) fn new(path: &Path) -> Result<Opened> {
+    /// Open a store; nothing when a writer came in between.
+    pub(super) fn new(path: &Path) -> Result<Option<Opened>> {
         let witness = Witness::of(path).map_err(|source| Error::io("open", path, source))?;
-        if !witness.head.starts_with(MAGIC) {
+        if !has_magic(&witness.store.head) {
             let what = "no store of sessions: not a SQLite database";
             return Err(refusal(path, "store-foreign", Class::Corrupt, what));
         }
-        let is_wal = witness.head.get(18) == Some(&2);
-        let opened = if !witness.is_written {
-            let database = connect(path, true).map_err(|error| fault(path, error))?;
-            Opened { database, way: Way::Still(witness) }
-        } else if is_wal && !beside(path, "-shm").exists() {
-            // A writer at work would have that file, and a reader would make it.
-            Opened::copied(path)?
-        } else {
-            let database = connect(path, false).map_err(|error| fault(path, error))?;
-            match probe(&database) {
-                // Only a journal that must be rolled back keeps a reader out in this way.
-                Err(error) if is_unfinished(&error) => Opened::copied(path)?,
-                _ => Opened { database, way: Way::Shared },
+        if witness.store.head.len() < HEAD {
+            let what = "the store is damaged: it ends within its head";
+            return Err(refusal(path, "store-damaged", Class::Corrupt, what));
+        }
+        let opened = if witness.is_written() {
+            match connect(path, "readonly_shm").and_then(|database| probe(&database).map(|_| database)) {
+                Ok(database) => Some(Opened { database, way: Way::Shared }),
+                Err(error) if is_unfinished(&error) => Opened::copied(path, witness)?,
+                Err(error) => return Err(fault(path, error)),
             }
+        } else {
+            let database = connect(path, "immutable").map_err(|error| fault(path, error))?;
+            Some(Opened { database, way: Way::Still(witness) })
         };
-        opened.check(path)?;
+        if let Some(opened) = &opened {
+            opened.check(path)?;
+        }
         Ok(opened)
     }
 
-    fn copied(path: &Path) -> Result<Opened> {
-        let folder = tempfile::tempdir().map_err(|source| Error::io("make a copy of", path, source))?;
-        let copy = folder.path().join("store");
-        for suffix in ["", "-journal", "-wal"] {
-            let from = beside(path, suffix);
-            if from.exists() {
-                fs::copy(&from, beside(&copy, suffix))
-                    .map_err(|source| Error::io("make a copy of", &from, source))?;
-            }
-        }
-        let database = Connection::open(&copy).map_err(|error| fault(path, error))?;
-        Ok(Opened { database, way: Way::Copied(folder) })
+    fn copied(path: &Path, witness: Witness) -> Result<Option<Opened>> {
+        let Some(folder) = copy(path, &witness)? else { return Ok(None) };
+        let database = Connection::open(folder.path().join(COPY)).map_err(|error| fault(path, error))?;
+        Ok(Some(Opened { database, way: Way::Copied(witness, folder) }))
     }
 
     /// Refuse what is no store, or one of another version.
@@ -127,17 +158,17 @@ impl Opened {
         question(&moment)
     }
 
-    /// False when somebody wrote to what was read as a file that does not change.
-    pub(super) fn is_steady(&self, path: &Path) -> bool {
+    /// False when an answer is of no worth, since somebody wrote meanwhile.
+    pub(super) fn is_steady<T>(&self, path: &Path, answer: &rusqlite::Result<T>) -> bool {
         match &self.way {
-            Way::Still(before) => Witness::of(path).is_ok_and(|now| now == *before),
-            Way::Shared | Way::Copied(_) => true,
+            Way::Still(before) | Way::Copied(before, _) => Witness::of(path).is_ok_and(|now| now == *before),
+            Way::Shared => !answer.as_ref().is_err_and(is_unfinished),
         }
     }
 }
 
 /// The first bytes of a file, fewer when it is shorter.
-pub(super) fn head(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(super) fn head(path: &Path) -> io::Result<Vec<u8>> {
     let file = open_regular(fs::OpenOptions::new().read(true), path)?;
     let mut head = Vec::with_capacity(HEAD);
     file.take(HEAD as u64).read_to_end(&mut head)?;
@@ -151,7 +182,7 @@ pub(super) fn has_magic(head: &[u8]) -> bool {
 
 /// True when a writer is at work on a database, or stopped in the middle.
 pub(super) fn is_written(path: &Path) -> bool {
-    ["-wal", "-journal"].iter().any(|suffix| fs::metadata(beside(path, suffix)).is_ok_and(|it| it.len() > 0))
+    WRITTEN.iter().any(|suffix| fs::metadata(beside(path, suffix)).is_ok_and(|it| it.len() > 0))
 }
 
 /// The file that SQLite keeps beside a database.
@@ -161,37 +192,54 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn connect(path: &Path, is_still: bool) -> rusqlite::Result<Connection> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = if is_still {
-        flags |= OpenFlags::SQLITE_OPEN_URI;
-        Connection::open_with_flags(immutable(path), flags)?
-    } else {
-        Connection::open_with_flags(path, flags)?
-    };
-    database.busy_timeout(PATIENCE)?;
-    Ok(database)
-}
+/// Name of a copy in its folder.
+const COPY: &str = "store";
 
-/// The name by which SQLite takes a file for one that does not change.
-pub(crate) fn immutable(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'/' | b'-' | b'_' | b'.' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => {
-                uri.push(char::from(*byte));
-            }
-            _ => _ = write!(uri, "%{byte:02X}"),
+/// Copy a store and what is beside it; nothing when a writer came in between.
+fn copy(path: &Path, witness: &Witness) -> Result<Option<Arc<TempDir>>> {
+    let mut last = last();
+    match &*last {
+        Some(last) if last.of == path && last.witness == *witness => {
+            return Ok(Some(Arc::clone(&last.folder)));
+        }
+        _ => *last = None,
+    }
+    let failed = |source| Error::io("make a copy of", path, source);
+    let folder = Arc::new(tempfile::tempdir().map_err(failed)?);
+    let copy = folder.path().join(COPY);
+    copy_content(path, &copy).map_err(failed)?;
+    for suffix in WRITTEN {
+        match copy_content(&beside(path, suffix), &beside(&copy, suffix)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            copied => copied.map_err(failed)?,
         }
     }
-    uri + "?immutable=1"
+    if Witness::of(path).ok().as_ref() != Some(witness) {
+        return Ok(None);
+    }
+    *last = Some(Mended { of: path.to_owned(), witness: witness.clone(), folder: Arc::clone(&folder) });
+    Ok(Some(folder))
+}
+
+/// Copy what is in a file, not who may write to it.
+fn copy_content(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = open_regular(fs::OpenOptions::new().read(true), from)?;
+    io::copy(&mut from, &mut fs::File::create_new(to)?).map(drop)
+}
+
+/// Open for reading. With `immutable` nothing but the file is looked at. With `readonly_shm` the file through which a writer
+/// and its readers talk is looked at, too, but never made or written: where that does not do, SQLite says so.
+fn connect(path: &Path, switch: &str) -> rusqlite::Result<Connection> {
+    let database = open_read_only(path, switch)?;
+    database.busy_timeout(PATIENCE)?;
+    Ok(database)
 }
 
 fn probe(database: &Connection) -> rusqlite::Result<i64> {
     database.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
 }
 
+/// True where a reader would have to write before it can read.
 fn is_unfinished(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
-    matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly))
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
 }

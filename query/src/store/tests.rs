@@ -178,9 +178,12 @@ fn what_is_no_store() {
         assert!(error.kind().to_string().starts_with(what), "{error}");
         assert_eq!(error.position().path, Some(path));
     }
-    for (bytes, code) in
-        [(&b""[..], "store-foreign"), (b"SQLite format 3", "store-foreign"), (b"{}\n", "store-foreign")]
-    {
+    for (bytes, code) in [
+        (&b""[..], "store-foreign"),
+        (b"SQLite format 3", "store-foreign"),
+        (b"{}\n", "store-foreign"),
+        (b"SQLite format 3\0", "store-damaged"),
+    ] {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), bytes).unwrap();
         assert_eq!(Store::open(file.path()).unwrap_err().code(), code);
@@ -208,16 +211,14 @@ fn damaged_stores() {
     assert!(refused > 0);
 }
 
-/// The reader of V0 says what is wrong, and the line is the row.
+/// The reader of V0 says what is wrong, and the line is the row. What a row must have beside its seq is asked of all logs
+/// alike, later.
 #[test]
 fn rows_that_no_runtime_stored() {
     let good = r"2, 'turn/start', 5, '{}', NULL, NULL, NULL";
     for (row, code) in [
         (good, "row-gap"),
         ("NULL, 'turn/start', 5, '{}', NULL, NULL, NULL", "row-gap"),
-        ("1, NULL, 5, '{}', NULL, NULL, NULL", "row-shape"),
-        ("1, 'turn/start', NULL, '{}', NULL, NULL, NULL", "row-shape"),
-        ("1, 'turn/start', 'x', '{}', NULL, NULL, NULL", "row-shape"),
         ("1, 'turn/start', 5, '{', NULL, NULL, NULL", "row-syntax"),
         ("1, 'turn/start', 5, '', NULL, NULL, NULL", "row-syntax"),
         // Half a value may not become a part of the row.

@@ -91,6 +91,7 @@ pub(super) fn log(database: &Connection, id: &str, spool: &mut Spool) -> rusqlit
     let mut rows = select.query([id])?;
     while let Some(row) = rows.next()? {
         event(&mut spool.held, row)?;
+        // An error of ours goes through SQLite's in this guise only.
         spool.end_line().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     }
     Ok(true)

@@ -4,6 +4,13 @@
 //!
 //! One run gives all figures, so that ratios hold whatever the machine does otherwise.
 
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "figures for people"
+)]
+
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};

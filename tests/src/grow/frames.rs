@@ -9,7 +9,7 @@ use super::{Framing, Until};
 use crate::text::Rng;
 
 /// A file that grows by lines.
-pub(super) struct Frames<W> {
+pub(crate) struct Frames<W> {
     file: W,
     plain: u64,
     count: u64,
@@ -27,7 +27,7 @@ struct Zstd {
 }
 
 impl<W: Write> Frames<W> {
-    pub(super) fn new(file: W, framing: &Framing, rng: Rng) -> io::Result<Self> {
+    pub(crate) fn new(file: W, framing: &Framing, rng: Rng) -> io::Result<Self> {
         let zstd = match framing {
             Framing::Raw => None,
             Framing::Zstd(rows) => {
@@ -41,7 +41,7 @@ impl<W: Write> Frames<W> {
     }
 
     /// Append one line, with its line end.
-    pub(super) fn line(&mut self, line: &[u8]) -> io::Result<()> {
+    pub(crate) fn line(&mut self, line: &[u8]) -> io::Result<()> {
         self.plain += line.len() as u64;
         let Some(zstd) = &mut self.zstd else { return self.file.write_all(line) };
         zstd.batch.extend_from_slice(line);
@@ -61,7 +61,7 @@ impl<W: Write> Frames<W> {
     }
 
     /// Write what is left; bytes of plain text and number of frames.
-    pub(super) fn finish(mut self) -> io::Result<(u64, u64)> {
+    pub(crate) fn finish(mut self) -> io::Result<(u64, u64)> {
         if let Some(zstd) = &mut self.zstd
             && !zstd.batch.is_empty()
         {

@@ -12,7 +12,7 @@ use super::PROGRAM;
 const WORDS: [&str; 4] = ["quillfern", "ambervault", "翡翠迷宮", "snake_oiled_gearbox"];
 
 /// So long a follower may take before the test gives up. How long it takes is printed, and stands in `docs/index.md`.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 #[test]
 fn finished_turns_are_found_while_the_runtime_writes() {

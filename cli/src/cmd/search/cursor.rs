@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dshlog_query::{Found, Options};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::args::Search;
 use crate::exit::Failure;
@@ -67,8 +66,7 @@ impl Cursor {
 
 /// What tells queries apart, the number of hits aside.
 pub(super) fn fingerprint(query: &str, args: &Search) -> String {
-    let digest = Sha256::digest(format!("{query}\0{}\0{:?}", args.flat, args.sort));
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    crate::index::digest(format!("{query}\0{}\0{:?}", args.flat, args.sort).as_bytes(), 8)
 }
 
 /// Where the next page begins, when there is one.

@@ -37,7 +37,7 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found) -> Result<Outcome, Failure> {
         "--".into(),
         log.into(),
     ];
-    ctx.note(format!("the hit is a {} at seq {seq}", hit.document.part.name()));
+    ctx.note(format!("the hit stands at seq {seq}, in the {}", hit.document.part.name()));
     match Args::try_parse_from(line).map(|args| args.command) {
         Ok(Command::Read(args)) => super::super::read::run(ctx, &args),
         _ => Err(Failure::usage("this hit cannot be opened")),

@@ -3,6 +3,8 @@
 //! A hit is weighed by how rare its terms are, which is known when the last log was read. So a walk keeps of each match
 //! some numbers and no text, and the texts of those that are shown are read once more.
 
+mod weigh;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -18,16 +20,10 @@ use crate::error::Result;
 use crate::extract::Extractor;
 use crate::hit::{Found, Hit, Options, Sort};
 use crate::language::{Node, Query, SessionFilter};
-use crate::matching::{Counts, Matcher};
-use crate::rank::{Place, Score};
+use crate::matching::Matcher;
+use crate::rank::{Place, Score, kept_length};
 use crate::session::{Session, Soundness};
-
-/// How much a word of a segmenter adds, of what it would count on its own.
-const BETTER: f32 = 0.5;
-
-/// Constants of BM25, those of the index.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
+use weigh::{Tally, Weigher};
 
 /// Read all logs on `jobs` threads and give what matches. Logs that cannot be read to their end, with the reason, go to
 /// `partial`.
@@ -47,13 +43,13 @@ pub fn scan(
         match &log.session.soundness {
             Soundness::Whole => {}
             Soundness::Partial(reason) | Soundness::Unreadable(reason) => {
-                partial(&log.candidate.path, reason)
+                partial(&log.candidate.path, reason);
             }
         }
     }
     leave_out_copies(&mut logs);
-    let statistics = Statistics::of(&logs);
-    let mut places = matches(&logs, &statistics, options.now);
+    let weigher = Weigher::new(Matcher::new(query).counted().collect(), &tally(&logs));
+    let mut places = matches(&logs, &weigher, options.now);
     let documents = places.len() as u64;
     let order = |left: &Weighed, right: &Weighed| left.place(&logs).order(&right.place(&logs), options.sort);
     let counts = count(&places);
@@ -84,26 +80,6 @@ struct Log<'a> {
     matches: Vec<Match>,
 }
 
-/// What is needed of all documents to weigh one.
-#[derive(Default)]
-struct Tally {
-    documents: u64,
-    terms: u64,
-    /// For each needle, and each term that makes one better, the documents that hold it.
-    with: Vec<u64>,
-}
-
-impl Tally {
-    fn add(&mut self, counts: &Counts) {
-        self.documents += 1;
-        self.terms += u64::from(counts.length);
-        self.with.resize(counts.needles.len() + counts.better.len(), 0);
-        for (with, count) in self.with.iter_mut().zip(counts.needles.iter().chain(&counts.better)) {
-            *with += u64::from(*count > 0);
-        }
-    }
-}
-
 /// A document that matches, without its text.
 struct Match {
     seq: u64,
@@ -111,10 +87,14 @@ struct Match {
     part: Part,
     time: i64,
     is_inherited: bool,
-    /// It matches when its log is whole, and when it is not.
-    when: [bool; 2],
-    counts: Counts,
+    /// Its figures, when it matches as a text of a log that is whole, and of one that is not.
+    when: [Option<Figures>; 2],
+    /// Terms of the text, as the index keeps that.
+    length: u32,
 }
+
+/// How often what counts stands in a text, in the order of the query.
+type Figures = Box<[u32]>;
 
 fn read_all<'a>(
     corpus: &dyn Corpus,
@@ -125,7 +105,7 @@ fn read_all<'a>(
     let next = AtomicUsize::new(0);
     let slots: Vec<Mutex<Option<Log<'a>>>> = candidates.iter().map(|_| Mutex::new(None)).collect();
     let run = || {
-        let mut reader = Reader { corpus, matcher: Matcher::new(query), needs: Needs::of(query) };
+        let mut reader = Reader { corpus, looker: Looker::new(query), needs: Needs::of(query) };
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let (Some(candidate), Some(slot)) = (candidates.get(at), slots.get(at)) else { break };
@@ -171,8 +151,43 @@ impl Needs {
 
 struct Reader<'a> {
     corpus: &'a dyn Corpus,
-    matcher: Matcher,
+    looker: Looker,
     needs: Needs,
+}
+
+/// Looks at one document after the other.
+struct Looker {
+    matcher: Matcher,
+    /// A needle counts for the score, so it is counted in all documents.
+    is_scored: bool,
+    figures: Vec<u32>,
+}
+
+impl Looker {
+    fn new(query: &Query) -> Looker {
+        let matcher = Matcher::new(query);
+        let is_scored = matcher.counted().next().is_some();
+        Looker { matcher, is_scored, figures: Vec::new() }
+    }
+
+    fn count(&mut self, document: &Document, tally: &mut Tally) {
+        if self.is_scored {
+            self.matcher.read(&document.text);
+            self.matcher.figures(&mut self.figures);
+        }
+        tally.add(&self.figures);
+    }
+
+    /// The figures of the document that was counted last, when it matches.
+    fn figures(&mut self, document: &Document, session: &Session, is_replaced: bool) -> Option<Figures> {
+        if !self.is_scored {
+            return self.matcher.matches(document, session, is_replaced).then(Box::default);
+        }
+        self.matcher.judge(document, session, is_replaced).then(|| {
+            self.matcher.figures_of_match(&mut self.figures);
+            self.figures.as_slice().into()
+        })
+    }
 }
 
 impl Reader<'_> {
@@ -202,28 +217,27 @@ impl Reader<'_> {
         let whole = session(candidate, header, &extractor, Soundness::Whole);
         let broken = Session { soundness: Soundness::Partial(String::new()), ..whole.clone() };
         let (mut own, mut copies, mut matches) = (Tally::default(), Tally::default(), Vec::new());
-        let Reader { corpus, matcher, needs } = self;
+        let Reader { corpus, looker, needs } = self;
         let reading = corpus.read(candidate, None, &mut |event| {
             extractor.see(event, &mut |document| {
-                let counts = matcher.counts(&document.text);
                 let tally = if document.is_inherited { &mut copies } else { &mut own };
-                tally.add(&counts);
+                looker.count(&document, tally);
                 let is_replaced = replaced.contains(&document.seq.0);
-                let when_whole = matcher.matches(&document, &whole, is_replaced);
-                let when_broken = if needs.soundness {
-                    matcher.matches(&document, &broken, is_replaced)
+                let as_whole = looker.figures(&document, &whole, is_replaced);
+                let as_broken = if needs.soundness {
+                    looker.figures(&document, &broken, is_replaced)
                 } else {
-                    when_whole
+                    as_whole.clone()
                 };
-                if when_whole || when_broken {
+                if as_whole.is_some() || as_broken.is_some() {
                     matches.push(Match {
                         seq: document.seq.0,
                         nth: document.nth,
                         part: document.part,
                         time: document.time.0,
                         is_inherited: document.is_inherited,
-                        when: [when_whole, when_broken],
-                        counts,
+                        when: [as_whole, as_broken],
+                        length: kept_length(looker.matcher.length()),
                     });
                 }
             });
@@ -300,60 +314,6 @@ fn leave_out_copies(logs: &mut [Log<'_>]) {
     }
 }
 
-/// Of all documents that are searched.
-struct Statistics {
-    documents: f32,
-    average: f32,
-    with: Vec<f32>,
-}
-
-impl Statistics {
-    fn of(logs: &[Log<'_>]) -> Statistics {
-        let mut all = Tally::default();
-        for log in logs {
-            let copies = Some(&log.copies).filter(|_| !log.leaves_out);
-            for tally in std::iter::once(&log.own).chain(copies) {
-                all.documents += tally.documents;
-                all.terms += tally.terms;
-                all.with.resize(all.with.len().max(tally.with.len()), 0);
-                for (all, with) in all.with.iter_mut().zip(&tally.with) {
-                    *all += with;
-                }
-            }
-        }
-        let documents = number(all.documents);
-        Statistics {
-            documents,
-            average: (number(all.terms) / documents.max(1.0)).max(1.0),
-            with: all.with.into_iter().map(number).collect(),
-        }
-    }
-
-    /// How well a text fits: BM25 over all needles.
-    fn text(&self, counts: &Counts) -> f32 {
-        if counts.needles.is_empty() {
-            return 1.0;
-        }
-        let of = counts.needles.iter().map(|count| (*count, 1.0));
-        let better = counts.better.iter().map(|count| (*count, BETTER));
-        of.chain(better)
-            .zip(&self.with)
-            .map(|((count, weight), with)| weight * self.term(count, *with, counts.length))
-            .sum()
-    }
-
-    fn term(&self, count: u32, with: f32, length: u32) -> f32 {
-        let rarity = (1.0 + (self.documents - with + 0.5) / (with + 0.5)).ln();
-        let (count, length) = (number(u64::from(count)), number(u64::from(length)));
-        rarity * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length / self.average))
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a rank needs no more than seven digits")]
-fn number(count: u64) -> f32 {
-    count as f32
-}
-
 /// A match with its score.
 #[derive(Clone, Copy)]
 struct Weighed {
@@ -371,19 +331,33 @@ impl Weighed {
     }
 }
 
-fn matches(logs: &[Log<'_>], statistics: &Statistics, now: i64) -> Vec<Weighed> {
+/// What was counted of all documents that are searched.
+fn tally(logs: &[Log<'_>]) -> Tally {
+    let mut all = Tally::default();
+    for log in logs {
+        all.join(&log.own);
+        if !log.leaves_out {
+            all.join(&log.copies);
+        }
+    }
+    all
+}
+
+fn matches(logs: &[Log<'_>], weigher: &Weigher, now: i64) -> Vec<Weighed> {
     let mut found = Vec::new();
     for (at, log) in logs.iter().enumerate() {
         let is_broken = usize::from(log.session.soundness != Soundness::Whole);
-        let counted =
-            |of: &&Match| of.when.get(is_broken) == Some(&true) && !(log.leaves_out && of.is_inherited);
-        found.extend(log.matches.iter().filter(counted).map(|of| Weighed {
-            log: at,
-            seq: of.seq,
-            nth: of.nth,
-            time: of.time,
-            score: Score::new(statistics.text(&of.counts), of.part, of.time, now),
-        }));
+        for of in log.matches.iter().filter(|of| !(log.leaves_out && of.is_inherited)) {
+            if let Some(Some(figures)) = of.when.get(is_broken) {
+                found.push(Weighed {
+                    log: at,
+                    seq: of.seq,
+                    nth: of.nth,
+                    time: of.time,
+                    score: Score::new(weigher.text(figures, of.length), of.part, of.time, now),
+                });
+            }
+        }
     }
     found
 }
@@ -450,7 +424,7 @@ fn show(
         let seq = Seq(found.seq);
         Some(Hit {
             replaced_by: replaced.get(&found.log).and_then(|all| all.get(&found.seq)).copied(),
-            copies: crate::index::copies(&log.session.id, seq, &mut |id| {
+            copies: crate::index::copies(&log.session.id, seq, |id| {
                 Ok(children.get(id).cloned().unwrap_or_default())
             })
             .unwrap_or_default(),
@@ -463,3 +437,6 @@ fn show(
     };
     shown.iter().filter_map(hit).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,4 @@
+//! The tables of the specification: the rows are the answers.
+
+mod read;
+mod write;
