@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use dshlog_query::highlight::{lines, snippet};
+use dshlog_query::highlight::{Snippet, lines, snippet};
 use dshlog_query::{Found, Hit, Query, Session, Soundness};
 use jiff::tz::TimeZone;
 
@@ -13,8 +13,11 @@ use super::json::Object;
 use super::ls;
 use super::page::{Line, Page};
 use super::style::Role;
-use super::text::one_line;
+use super::text::{one_line, width};
 use super::units;
+
+/// A piece of fewer graphemes tells nothing.
+const LEAST: usize = 8;
 
 /// Graphemes of a piece of text.
 const SNIPPET: usize = 240;
@@ -73,7 +76,7 @@ pub(crate) fn text(answer: &Answer<'_>, look: &Look<'_>, out: &mut dyn Write) ->
         let kind = format!("    {}  ", kind(hit));
         match look.context {
             None => {
-                let piece = snippet(&hit.document.text, &hit.ranges, SNIPPET.min(look.width * 2));
+                let piece = piece(hit, look.width.saturating_sub(width(&kind)));
                 page.line(marked(Line::of(Role::Dim, &kind), &piece.text, &piece.ranges))?;
             }
             Some(context) => {
@@ -150,6 +153,20 @@ fn kind(hit: &Hit) -> String {
         let _ = write!(kind, " · turn {turn}");
     }
     kind
+}
+
+/// A piece of the text that fits into `room` columns: what is cut at the end of the line must not be the match. Wide
+/// characters take two columns, so a piece that is too long gets as many characters less as it may have too many.
+fn piece(hit: &Hit, room: usize) -> Snippet {
+    let mut most = SNIPPET.min(room);
+    loop {
+        let piece = snippet(&hit.document.text, &hit.ranges, most);
+        let excess = width(&piece.text).saturating_sub(room);
+        if excess == 0 || most <= LEAST {
+            return piece;
+        }
+        most = most.saturating_sub(excess.div_ceil(2)).max(LEAST);
+    }
 }
 
 /// A line with its matches; where there are no colours, nothing stands in their place.

@@ -27,10 +27,12 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found, flat: bool) -> Result<Outcome, F
         Some(turn) => ("--turn", turn.to_string()),
         None => ("--seq", format!("{}..{}", seq.saturating_sub(AROUND), seq.saturating_add(AROUND))),
     };
-    let line: [OsString; 7] = [
+    // What was found in a log that is refused as a whole is there all the same.
+    let line: [OsString; 8] = [
         "dshlog".into(),
         "read".into(),
         "--seqs".into(),
+        "--lenient".into(),
         switch.into(),
         value.into(),
         "--".into(),
