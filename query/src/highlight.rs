@@ -171,10 +171,10 @@ pub fn lines<'a>(text: &'a str, ranges: &[Range<usize>], context: usize) -> Vec<
     let mut near = hits.iter().peekable();
     let mut index = 0;
     all.retain(|_| {
-        while near.peek().is_some_and(|hit| **hit + context < index) {
+        while near.peek().is_some_and(|hit| hit.saturating_add(context) < index) {
             near.next();
         }
-        let keep = near.peek().is_some_and(|hit| **hit <= index + context);
+        let keep = near.peek().is_some_and(|hit| **hit <= index.saturating_add(context));
         index += 1;
         keep
     });

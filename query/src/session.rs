@@ -1,6 +1,6 @@
 //! What is known of the session that a document stands in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dshlog_codec::{Generation, Millis};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,13 @@ pub struct Session {
     pub title: Option<String>,
     /// How much of the log is in the index.
     pub soundness: Soundness,
+}
+
+impl Session {
+    /// Where it is: the log, and its row in that when it is a store.
+    pub fn place(&self) -> (&Path, Option<&str>) {
+        (&self.path, self.entry.as_deref())
+    }
 }
 
 /// How far a log could be read.

@@ -25,12 +25,12 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
         return Err(Failure::not_found(format!("there is no folder {}", shown(&root)))
             .hint("`--home` or `--root` names another place"));
     }
-    let corpus = HomeCorpus::new(root.clone());
+    let corpus = HomeCorpus::new(root);
     let jobs = pool::size(args.jobs, usize::MAX);
     let wait = if args.no_wait { Wait::No } else { Wait::UntilFree };
     let bar = Bar::new(ctx);
     if args.watch {
-        return follow(ctx, &folder, &corpus, &Watch { root: &root, jobs }, format);
+        return follow(ctx, &folder, &corpus, &Watch { jobs }, format);
     }
     let update = || -> dshlog_query::Result<Report> {
         let mut update = Update::open(&folder, wait, &bar)?;
@@ -103,7 +103,7 @@ fn follow(
     ctx: &mut Ctx,
     folder: &Path,
     corpus: &HomeCorpus,
-    how: &Watch<'_>,
+    how: &Watch,
     format: Format,
 ) -> Result<Outcome, Failure> {
     let bar = Bar::new(ctx);
