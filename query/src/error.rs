@@ -92,20 +92,36 @@ pub enum Error {
     Sqlite(#[from] rusqlite::Error),
 }
 
+/// True for what is told as a fault of the disk, but is one of what was read: it cannot be understood, or ends early.
+fn is_content(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    matches!(error.kind(), InvalidData | UnexpectedEof)
+}
+
 impl Error {
     /// True when making the index anew helps: it is damaged, or made with older rules.
     pub fn is_curable(&self) -> bool {
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         use tantivy::TantivyError::{
-            DataCorruption, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument, OpenReadError,
-            SchemaError,
+            DataCorruption, DeserializeError, FieldNotFound, IncompatibleIndex, IndexBuilderMissingArgument,
+            IoError, OpenReadError, SchemaError,
         };
+        use tantivy::directory::error::OpenReadError as Opening;
         match self {
             Error::Damaged { .. } | Error::Outdated { .. } => true,
+            // A value of another type than the one that was written.
+            Error::Sqlite(
+                FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..),
+            ) => true,
             Error::Sqlite(error) => matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)),
+            Error::Tantivy(IoError(error) | OpenReadError(Opening::IoError { io_error: error, .. })) => {
+                is_content(error)
+            }
             Error::Tantivy(error) => matches!(
                 error,
                 DataCorruption(_)
+                    | DeserializeError(_)
                     | FieldNotFound(_)
                     | IncompatibleIndex(_)
                     | IndexBuilderMissingArgument(_)

@@ -263,6 +263,49 @@ fn a_follower_survives_the_loss_of_its_index() {
     follower.wait().unwrap();
 }
 
+/// A home behind a link has each session once, and a root that is deleted and made anew is followed again.
+#[test]
+#[cfg(unix)]
+fn a_follower_knows_its_root() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(place.home(), &link).unwrap();
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let ends = frames(&all);
+    fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
+    let watch = ["index", "--watch", "--index", "index", "-q", "--home", link.to_str().unwrap()];
+    let mut follower = place.command(&watch).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let is_known = || {
+        let expected = found(&place, &["--scan"]);
+        let begun = place.path().join("index/text/meta.json").exists();
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            (begun || place.path().join("index/text/meta.json").exists())
+                && place.run(&["index", "--status", "--index", "index"]).status.success()
+                && documents(&place, &["--index", "index"]) == expected
+        })
+    };
+    assert!(is_known(), "it begins");
+    fs::write(&log, &all).unwrap();
+    assert!(is_known(), "a log that grows is one");
+
+    let (root, away) = (place.home().join("sessions"), place.path().join("away"));
+    fs::rename(&root, &away).unwrap();
+    fs::create_dir(&root).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for project in fs::read_dir(&away).unwrap().map(|entry| entry.unwrap()) {
+        // A folder with a dot in its name that comes at once.
+        fs::rename(project.path(), root.join("--tmp-my.project--")).unwrap();
+    }
+    assert!(is_known(), "what comes into another root");
+    let project = root.join("--tmp-my.project--");
+    fs::rename(&project, place.path().join("gone.away")).unwrap();
+    assert!(is_known(), "what leaves it");
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}
+
 /// What is told, without what is another one in each run: the size of the index, which depends on how long the names of
 /// folders are, and the time of its update.
 fn steady_told(place: &Place, args: &[&str]) -> String {
@@ -349,6 +392,63 @@ fn a_damaged_index_is_made_anew() {
         }
     }
     assert!(told >= 28, "{told}");
+}
+
+/// What no reader can open is made anew by the search that meets it, and by an update.
+#[test]
+fn a_search_makes_anew_what_cannot_be_opened() {
+    let place = place(&["v4-multi-turn"]);
+    let folder = place.path().join("index");
+    let kept = ["--no-update", "--index", "index"];
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    for kind in [".fast", ".fieldnorm", ".idx", ".pos", ".store", ".term"] {
+        for damage in ["shorter", "gone"] {
+            for by_search in [true, false] {
+                // A rebuilt index has other names.
+                let mut files = fs::read_dir(folder.join("text")).unwrap().map(|entry| entry.unwrap().path());
+                let file = files.find(|path| path.to_str().unwrap().ends_with(kind)).unwrap();
+                let bytes = fs::read(&file).unwrap();
+                fs::remove_file(&file).unwrap();
+                if damage == "shorter" {
+                    fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+                }
+                let search = [&["search", "the"], &kept[..]].concat();
+                let update = ["index", "--index", "index"];
+                let output = place.run(if by_search { &search } else { &update });
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{kind} {damage}: {stderr}");
+                assert!(stderr.contains("made anew"), "{kind} {damage}: {stderr}");
+                assert_eq!(found(&place, &kept), expected, "{kind} {damage}");
+            }
+        }
+    }
+}
+
+/// Whatever bit is another at the end of a file, where it says what it is, nobody falls over it.
+#[test]
+fn an_end_that_says_something_else_is_damage() {
+    let place = place(&["v4-multi-turn"]);
+    let folder = place.path().join("index");
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    let mut round = 0;
+    for kind in [".fast", ".fieldnorm", ".idx", ".store", ".term"] {
+        for behind in [1, 3, 5, 20, 60, 100, 110, 116, 120] {
+            round += 1;
+            let mut files = fs::read_dir(folder.join("text")).unwrap().map(|entry| entry.unwrap().path());
+            let file = files.find(|path| path.to_str().unwrap().ends_with(kind)).unwrap();
+            let mut bytes = fs::read(&file).unwrap();
+            let Some(at) = bytes.len().checked_sub(behind) else { continue };
+            bytes[at] ^= 1 << (round % 8);
+            fs::write(&file, bytes).unwrap();
+            let search = place.run(&["search", "the", "--no-update", "--index", "index"]);
+            let code = search.status.code();
+            assert!(matches!(code, Some(0 | 4)), "{kind} {behind}: {search:?}");
+            index(&place, &["--index", "index"]);
+            assert_eq!(documents(&place, &["--index", "index"]), expected, "{kind} {behind}");
+        }
+    }
 }
 
 #[test]

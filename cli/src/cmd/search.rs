@@ -194,7 +194,13 @@ fn current(
 ) -> Result<(Index, Option<u64>), Failure> {
     let jobs = pool::size(args.jobs, usize::MAX);
     let bar = Bar::new(ctx);
-    let bring_up = |wait| Update::open(folder, wait, &bar)?.run(corpus, jobs, &bar);
+    let bring_up = |wait, is_damaged| {
+        let mut update = Update::open(folder, wait, &bar)?;
+        if is_damaged {
+            update.heal(&bar)?;
+        }
+        update.run(corpus, jobs, &bar)
+    };
     let mut behind = Some(0);
     let opened = Index::open(folder);
     if let Ok(index) = &opened {
@@ -209,10 +215,10 @@ fn current(
         if !ctx.shows_progress() {
             ctx.note(format!("making an index of all sessions in {}", shown(folder)));
         }
-        bring_up(Wait::UntilFree).map_err(failure)?;
+        bring_up(Wait::UntilFree, true).map_err(failure)?;
         Index::open(folder)
     } else if args.update {
-        bring_up(Wait::UntilFree).map_err(failure)?;
+        bring_up(Wait::UntilFree, false).map_err(failure)?;
         Index::open(folder)
     } else if args.no_update || opened.is_err() {
         behind = None;

@@ -130,13 +130,14 @@ impl Index {
 
     /// What matches.
     ///
-    /// Tantivy trusts what it reads once it is open, and falls over where a file is not what it wrote. That is
-    /// [`Error::Damaged`] here: an update looks through all files.
+    /// [`Error::Damaged`] where a file is not what was written: an update looks through all of them.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Found> {
         let search = || reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options);
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)).unwrap_or_else(|_| {
-            let why = "reading a file of it went wrong".to_owned();
-            Err(Error::Damaged { path: self.folder.clone(), why })
+        text::guarded(&self.folder, search).map_err(|error| match error {
+            Error::Tantivy(_) | Error::Sqlite(_) if error.is_curable() => {
+                Error::Damaged { path: self.folder.clone(), why: error.to_string() }
+            }
+            error => error,
         })
     }
 
