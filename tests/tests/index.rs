@@ -251,7 +251,8 @@ fn a_follower_survives_the_loss_of_its_index() {
     };
     wait_until("the follower begins", &|| knows(1));
     fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
-    fs::remove_dir_all(place.path().join("index")).unwrap();
+    // The follower may be writing into it.
+    wait_until("the index goes", &|| fs::remove_dir_all(place.path().join("index")).is_ok());
     fs::write(&log, &all).unwrap();
     let expected = found(&place, &["--scan"]);
     wait_until("the follower ends", &|| {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use dshlog_query::Soundness;
 use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, Watch, watch};
+use dshlog_query::{Error, Soundness};
 
 use crate::args::{Format, Index};
 use crate::corpus::HomeCorpus;
@@ -111,6 +111,10 @@ fn follow(
     let ended = watch(folder, corpus, how, &bar, &mut |report| {
         for told in bar.end() {
             ctx.note(told);
+        }
+        // Somebody is deleting it: the next update makes it anew.
+        if Opened::open(folder).is_err_and(|error| error.is_curable() || matches!(error, Error::NoIndex(_))) {
+            return true;
         }
         let shown = show(ctx, folder, Some(report), &report.skipped, format)
             .and_then(|()| ctx.out().flush().map_err(Failure::from));

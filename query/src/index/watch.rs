@@ -67,7 +67,9 @@ pub fn watch(
                 if !is_told {
                     is_told = tell_of(&mut watcher, root, &Silent);
                 }
-                Some(Update::open(folder, Wait::UntilFree, progress)?.run(corpus, how.jobs, progress)?)
+                let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+                update.heal(progress)?;
+                Some(update.run(corpus, how.jobs, progress)?)
             }
             Change::Some(folders) => some(folder, corpus, how, progress, &folders)?,
         };
@@ -92,6 +94,7 @@ fn some(
     let mut candidates = Vec::new();
     let mut gone = Vec::new();
     let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+    update.heal(progress)?;
     if !update.is_complete()? {
         // It was deleted or damaged, and is empty now.
         return update.run(corpus, how.jobs, progress).map(Some);
