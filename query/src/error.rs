@@ -98,9 +98,14 @@ pub enum Error {
 impl Error {
     /// True when making the index anew helps: it is damaged, or made with older rules.
     pub fn is_curable(&self) -> bool {
+        use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Error::Damaged { .. } | Error::Outdated { .. } => true,
+            // A value of another type than the one that was written.
+            Error::Sqlite(
+                FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..),
+            ) => true,
             Error::Sqlite(error) => matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)),
             Error::Tantivy(error) => is_of_content(error),
             _ => false,
@@ -116,15 +121,19 @@ impl Error {
 /// True when what stands in the files of the full-text index is at fault. A disk that fails and a system without free
 /// file handles are not, and an index that they hide must not be deleted.
 fn is_of_content(error: &TantivyError) -> bool {
-    use std::io::ErrorKind::{InvalidData, UnexpectedEof};
+    use std::io::ErrorKind::{InvalidData, Other, UnexpectedEof};
+    // What cannot be understood, or ends early: Tantivy tells of it as of a fault of the disk, but no system spoke.
+    let is_content = |error: &std::io::Error| {
+        matches!(error.kind(), InvalidData | UnexpectedEof)
+            || error.kind() == Other && error.raw_os_error().is_none()
+    };
     match error {
-        TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => {
-            // Tantivy says so of a footer that it cannot read.
-            matches!(io_error.kind(), InvalidData | UnexpectedEof)
-        }
+        TantivyError::IoError(error) => is_content(error),
+        TantivyError::OpenReadError(OpenReadError::IoError { io_error, .. }) => is_content(io_error),
         error => matches!(
             error,
             TantivyError::DataCorruption(_)
+                | TantivyError::DeserializeError(_)
                 | TantivyError::FieldNotFound(_)
                 | TantivyError::IncompatibleIndex(_)
                 | TantivyError::IndexBuilderMissingArgument(_)

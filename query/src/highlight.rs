@@ -171,10 +171,10 @@ pub fn lines<'a>(text: &'a str, ranges: &[Range<usize>], context: usize) -> Vec<
     let mut near = hits.iter().peekable();
     let mut index = 0;
     all.retain(|_| {
-        while near.peek().is_some_and(|hit| **hit + context < index) {
+        while near.peek().is_some_and(|hit| hit.saturating_add(context) < index) {
             near.next();
         }
-        let keep = near.peek().is_some_and(|hit| **hit <= index + context);
+        let keep = near.peek().is_some_and(|hit| **hit <= index.saturating_add(context));
         index += 1;
         keep
     });
@@ -244,5 +244,12 @@ mod tests {
                 prop_assert_eq!(found.ranges.len(), 1, "{:?}", found);
             }
         }
+    }
+
+    #[test]
+    fn any_number_of_lines_around() {
+        let text = "a\nb\nc hit\nd\n";
+        assert_eq!(lines(text, &[6..9], usize::MAX).len(), 5);
+        assert_eq!(lines(text, &[6..9], 0).len(), 1);
     }
 }

@@ -2,6 +2,7 @@
 //! and how old. Index and scan use the same numbers.
 
 use std::cmp::Ordering;
+use std::path::Path;
 
 use tantivy::fieldnorm::FieldNormReader;
 
@@ -107,6 +108,9 @@ pub struct Place<'a> {
     pub time: i64,
     /// The session's id.
     pub session: &'a str,
+    /// The log, and the session's row in it when it is a store: a copied folder has the same id. Nothing where only the
+    /// hits of one log are compared.
+    pub log: Option<(&'a Path, Option<&'a str>)>,
     /// The event.
     pub seq: u64,
     /// Which text of it.
@@ -125,6 +129,7 @@ impl Place<'_> {
         by_value
             .then_with(|| other.time.cmp(&self.time))
             .then_with(|| self.session.cmp(other.session))
+            .then_with(|| self.log.cmp(&other.log))
             .then_with(|| (self.seq, self.nth).cmp(&(other.seq, other.nth)))
     }
 }
@@ -171,11 +176,24 @@ mod tests {
 
     #[test]
     fn places_are_told_apart() {
-        let place = Place { value: 2.0, time: 5, session: "b", seq: 7, nth: 1 };
+        let place = Place {
+            value: 2.0,
+            time: 5,
+            session: "b",
+            log: Some((Path::new("/b"), Some("x"))),
+            seq: 7,
+            nth: 1,
+        };
         let rows = [
-            (Place { value: 1.0, time: 9, session: "a", seq: 1, nth: 0 }, Ordering::Less, Ordering::Greater),
+            (Place { value: 1.0, time: 9, session: "a", ..place }, Ordering::Less, Ordering::Greater),
             (Place { time: 4, session: "a", ..place }, Ordering::Less, Ordering::Less),
             (Place { session: "c", seq: 0, ..place }, Ordering::Less, Ordering::Less),
+            (Place { log: Some((Path::new("/c"), None)), seq: 0, ..place }, Ordering::Less, Ordering::Less),
+            (
+                Place { log: Some((Path::new("/b"), Some("y"))), seq: 0, ..place },
+                Ordering::Less,
+                Ordering::Less,
+            ),
             (Place { seq: 8, nth: 0, ..place }, Ordering::Less, Ordering::Less),
             (Place { nth: 0, ..place }, Ordering::Greater, Ordering::Greater),
             (place, Ordering::Equal, Ordering::Equal),

@@ -1,6 +1,6 @@
 //! What is known of the session that a document stands in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dshlog_codec::json::JsString;
 use dshlog_codec::{Generation, Header, Millis};
@@ -65,6 +65,11 @@ impl Session {
             title: seen.title.clone(),
             soundness,
         }
+    }
+
+    /// Where it is: the log, and its row in that when it is a store.
+    pub fn place(&self) -> (&Path, Option<&str>) {
+        (&self.path, self.entry.as_deref())
     }
 }
 

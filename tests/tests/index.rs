@@ -279,7 +279,8 @@ fn a_follower_survives_the_loss_of_its_index() {
     };
     wait_until("the follower begins", &|| knows(1));
     fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
-    fs::remove_dir_all(place.path().join("index")).unwrap();
+    // The follower may be writing into it.
+    wait_until("the index goes", &|| fs::remove_dir_all(place.path().join("index")).is_ok());
     fs::write(&log, &all).unwrap();
     let expected = found(&place, &["--scan"]);
     wait_until("the follower ends", &|| {
@@ -287,6 +288,49 @@ fn a_follower_survives_the_loss_of_its_index() {
             && knows(1)
             && documents(&place, &["--index", "index"]) == expected
     });
+    follower.kill().unwrap();
+    follower.wait().unwrap();
+}
+
+/// A home behind a link has each session once, and a root that is deleted and made anew is followed again.
+#[test]
+#[cfg(unix)]
+fn a_follower_knows_its_root() {
+    let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(place.home(), &link).unwrap();
+    let log = logs(&place).remove(0);
+    let all = fs::read(&log).unwrap();
+    let ends = frames(&all);
+    fs::write(&log, &all[..ends[ends.len() / 2]]).unwrap();
+    let watch = ["index", "--watch", "--index", "index", "-q", "--home", link.to_str().unwrap()];
+    let mut follower = place.command(&watch).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let is_known = || {
+        let expected = found(&place, &["--scan"]);
+        let begun = place.path().join("index/text/meta.json").exists();
+        (0..200).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            (begun || place.path().join("index/text/meta.json").exists())
+                && place.run(&["index", "--status", "--index", "index"]).status.success()
+                && documents(&place, &["--index", "index"]) == expected
+        })
+    };
+    assert!(is_known(), "it begins");
+    fs::write(&log, &all).unwrap();
+    assert!(is_known(), "a log that grows is one");
+
+    let (root, away) = (place.home().join("sessions"), place.path().join("away"));
+    fs::rename(&root, &away).unwrap();
+    fs::create_dir(&root).unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    for project in fs::read_dir(&away).unwrap().map(|entry| entry.unwrap()) {
+        // A folder with a dot in its name that comes at once.
+        fs::rename(project.path(), root.join("--tmp-my.project--")).unwrap();
+    }
+    assert!(is_known(), "what comes into another root");
+    let project = root.join("--tmp-my.project--");
+    fs::rename(&project, place.path().join("gone.away")).unwrap();
+    assert!(is_known(), "what leaves it");
     follower.kill().unwrap();
     follower.wait().unwrap();
 }

@@ -99,6 +99,10 @@ fn follow(
         for told in bar.end() {
             ctx.note(told);
         }
+        // Somebody is deleting it: the next update makes it anew.
+        if Opened::open(folder).is_err_and(|error| error.is_curable() || matches!(error, Error::NoIndex(_))) {
+            return true;
+        }
         let shown = show(ctx, folder, Some(report), &report.skipped, format)
             .and_then(|()| ctx.out().flush().map_err(Failure::from));
         trouble = shown.err();

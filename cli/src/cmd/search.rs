@@ -69,7 +69,7 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Search) -> Result<Outcome, Failure> {
         now: ctx.now(),
         context: args.context,
         explain: args.explain,
-        first: options.offset + 1,
+        first: options.offset.saturating_add(1),
     };
     let answer = Answer { query: &query, found: &found, source: &source, cursor: next.as_deref() };
     match format {

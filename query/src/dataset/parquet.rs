@@ -57,6 +57,9 @@ const NO_VALUE: &str = "__HIVE_DEFAULT_PARTITION__";
 
 const MILLIS_A_DAY: i64 = 86_400_000;
 
+/// Stands for all days without a name: they share one partition, and so must share its numbers of files.
+const NO_DAY: i64 = i64::MAX;
+
 /// A partition: table, project, days since the epoch. Tables that are not split have neither of the last two.
 type Key = (usize, Arc<str>, Option<i64>);
 
@@ -190,7 +193,7 @@ impl Sink for Tables<'_> {
         // An empty table is a file without rows: engines want to know its columns.
         for (number, (table, count)) in TABLES.iter().zip(&self.counts).enumerate() {
             if count.files == 0 && !self.open.keys().any(|key| key.0 == number) {
-                let day = table.is_partitioned.then_some(i64::MAX);
+                let day = table.is_partitioned.then_some(NO_DAY);
                 self.open.insert((number, "".into(), day), Batch::new(table));
             }
         }
@@ -206,9 +209,10 @@ impl Sink for Tables<'_> {
     }
 }
 
-/// Days since the epoch, in UTC.
+/// Days since the epoch, in UTC; [`NO_DAY`] outside of the years that have a name.
 fn day(time: i64) -> i64 {
-    time.div_euclid(MILLIS_A_DAY)
+    let day = time.div_euclid(MILLIS_A_DAY);
+    if date(day).is_some() { day } else { NO_DAY }
 }
 
 /// Name of a file of a partition.
@@ -407,8 +411,7 @@ mod tests {
                 "events/project=__HIVE_DEFAULT_PARTITION__/day=__HIVE_DEFAULT_PARTITION__/part-7.parquet",
             ),
             ("x", 2_932_896, "events/project=x/day=9999-12-31/part-7.parquet"),
-            ("x", 2_932_897, "events/project=x/day=__HIVE_DEFAULT_PARTITION__/part-7.parquet"),
-            ("x", i64::MAX, "events/project=x/day=__HIVE_DEFAULT_PARTITION__/part-7.parquet"),
+            ("x", NO_DAY, "events/project=x/day=__HIVE_DEFAULT_PARTITION__/part-7.parquet"),
         ] {
             assert_eq!(name(&(EVENT, project.into(), Some(day)), 7), Path::new(expected));
         }
@@ -417,7 +420,19 @@ mod tests {
 
     #[test]
     fn days_are_those_of_utc() {
-        for (time, expected) in [(0, 0), (-1, -1), (86_399_999, 0), (86_400_000, 1)] {
+        let (first, last) = (-719_162, 2_932_896);
+        for (time, expected) in [
+            (0, 0),
+            (-1, -1),
+            (86_399_999, 0),
+            (86_400_000, 1),
+            (first * MILLIS_A_DAY, first),
+            (first * MILLIS_A_DAY - 1, NO_DAY),
+            ((last + 1) * MILLIS_A_DAY - 1, last),
+            ((last + 1) * MILLIS_A_DAY, NO_DAY),
+            (i64::MIN, NO_DAY),
+            (i64::MAX, NO_DAY),
+        ] {
             assert_eq!(day(time), expected, "{time}");
         }
     }

@@ -208,6 +208,15 @@ fn partitions_are_projects_and_days() {
 
 /// However little may be held, and however clocks went, the rows are the same.
 #[test]
+fn times_without_a_day_share_one_partition() {
+    let times = [0, -100_000_000_000_000, 300_000_000_000_000, 1, -90_000_000_000_000];
+    let (place, _) = written(vec![Log::new("p", "a", &times)], 1 << 20);
+    let events = events(place.path());
+    assert_eq!(events.len(), 2, "{events:?}");
+    assert_eq!(events["project=p/day=__HIVE_DEFAULT_PARTITION__/part-0.parquet"].len(), 3, "{events:?}");
+}
+
+#[test]
 fn memory_is_bounded_and_rows_are_not_lost() {
     let logs = || {
         let times = |from: i64| (0..15).map(|at| from + (at * 7 % 5) * DAY).collect::<Vec<_>>();

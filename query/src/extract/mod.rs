@@ -94,9 +94,10 @@ impl Extractor {
         let data = event.data;
         let member = |name: &str| data.and_then(|data| data.get(name));
         if let Some(turn) = member("turn").and_then(Js::as_count) {
-            self.turn = Some(turn);
+            // Both count from 1. A 0, which only a foreign hand writes, is none: so the index keeps it.
+            self.turn = Some(turn).filter(|turn| *turn > 0);
             if let Some(step) = member("step").and_then(Js::as_count) {
-                self.step = Some(step);
+                self.step = Some(step).filter(|step| *step > 0);
             }
         }
         let mut out = Out { extractor: self, event, nth: 0, tell };

@@ -20,6 +20,7 @@ use crate::document::Part;
 use crate::error::Result;
 use crate::hit::{Options, Sort};
 use crate::rank::{Place, Score, part_weight};
+use crate::session::Session;
 
 /// No part weighs more.
 const HEAVIEST: f32 = 3.0;
@@ -42,21 +43,28 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    /// Its place, in the session of that id.
-    pub(crate) fn place<'a>(&self, session: &'a str) -> Place<'a> {
-        Place { value: self.score.value, time: self.time, session, seq: self.seq, nth: self.nth }
+    /// Its place, in this session when that is known.
+    pub(crate) fn place<'a>(&self, session: Option<&'a Session>) -> Place<'a> {
+        Place {
+            value: self.score.value,
+            time: self.time,
+            session: session.map_or("", |session| &session.id),
+            log: session.map(Session::place),
+            seq: self.seq,
+            nth: self.nth,
+        }
     }
 
     /// Of two of one session keep the better, and count both.
     fn join(&mut self, other: Match, sort: Sort) {
         let count = self.count + other.count;
-        let is_better = other.place("").order(&self.place(""), sort) == Ordering::Less;
+        let is_better = other.place(None).order(&self.place(None), sort) == Ordering::Less;
         *self = Match { count, ..if is_better { other } else { *self } };
     }
 
     /// Order as far as it is known without the session: `Equal` for what only the session can tell apart.
     fn order(&self, other: &Match, sort: Sort) -> Ordering {
-        let level = |of: &Match| Place { seq: 0, nth: 0, ..of.place("") };
+        let level = |of: &Match| Place { seq: 0, nth: 0, ..of.place(None) };
         level(self).order(&level(other), sort)
     }
 }

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// Says that the folder is ours, and that it can be deleted.
 const MARK: &str = "CACHEDIR.TAG";
 
+/// What a mark of any program begins with: alone it is somebody's.
+const SIGNATURE: &str = "Signature: 8a477f597d28d172789f06886806bc55";
+
 /// What backup programs look for, and what tells us.
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n# An index of dshlog over session logs. It can be deleted: it \
                    comes to be anew.\n# dshlog-index\n";
@@ -87,8 +90,8 @@ impl Folder {
         let mark = self.path.join(MARK);
         let mut text = String::new();
         match File::open(&mark).and_then(|file| file.take(4096).read_to_string(&mut text)) {
-            // A mark that was being written when the machine stopped is empty.
-            Ok(_) if text.is_empty() => {}
+            // A mark that was being written when the machine stopped, or the disk was full, ends early.
+            Ok(_) if text != TAG && TAG.starts_with(&text) && text.trim_end() != SIGNATURE => {}
             Ok(_) => return Ok(Some(text.contains("\n# dshlog-index\n"))),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
             Err(e) if e.kind() == std::io::ErrorKind::InvalidData => return Ok(Some(false)),
@@ -192,8 +195,14 @@ mod tests {
 
         // What a power cut can leave is taken over.
         fs::create_dir(at("cut")).unwrap();
-        fs::write(at("cut/CACHEDIR.TAG"), "").unwrap();
-        assert!(Folder::make(&at("cut")).is_ok());
+        for written in [0, 1, SIGNATURE.len() - 1, SIGNATURE.len() + 9, TAG.len() - 1] {
+            fs::write(at("cut/CACHEDIR.TAG"), &TAG[..written]).unwrap();
+            assert!(Folder::make(&at("cut")).is_ok(), "{written}");
+            assert!(Folder::open(&at("cut")).is_ok(), "{written}");
+        }
+        fs::write(at("cut/CACHEDIR.TAG"), &TAG[..9]).unwrap();
+        fs::write(at("cut/cat.png"), "x").unwrap();
+        assert!(matches!(Folder::make(&at("cut")), Err(Error::Foreign { .. })));
     }
 
     #[test]

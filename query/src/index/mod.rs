@@ -129,17 +129,14 @@ impl Index {
 
     /// What matches.
     ///
-    /// Tantivy trusts what it reads once it is open, and falls over where a file is not what it wrote. That is
-    /// [`Error::Damaged`] here: [`Update::check`] looks through all files.
+    /// [`Error::Damaged`] where a file is not what was written: an update looks through all of them.
     pub fn search(&self, query: &Query, options: &Options) -> Result<Found> {
         let search = || reader::search(&self.text.searcher, self.text.fields, &self.catalog, query, options);
-        // Nothing that is half done stays: the index is only read, threads are joined on the way out, and a lock of
-        // Tantivy's that is left poisoned lets the next search end here, too.
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(search)).unwrap_or_else(|panic| {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
-            let why = format!("reading a file of it went wrong: {said}");
-            Err(Error::Damaged { path: self.folder.clone(), why })
+        text::guarded(&self.folder, search).map_err(|error| match error {
+            Error::Tantivy(_) | Error::Sqlite(_) if error.is_curable() => {
+                Error::Damaged { path: self.folder.clone(), why: error.to_string() }
+            }
+            error => error,
         })
     }
 

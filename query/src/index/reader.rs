@@ -61,19 +61,17 @@ struct Shower<'a> {
 impl Shower<'_> {
     /// Put what is equal so far in the order of its sessions.
     fn settle(&mut self, mut best: Vec<Match>, options: &Options) -> Result<Vec<Match>> {
-        let level = |found: &Match| (found.score.value.to_bits(), found.place("").time);
+        let level = |found: &Match| (found.score.value.to_bits(), found.place(None).time);
         let is_equal = |left: &Match, right: &Match| match options.sort {
             crate::Sort::Relevance => level(left) == level(right),
             crate::Sort::Time => level(left).1 == level(right).1,
         };
         for run in best.chunk_by_mut(is_equal).filter(|run| run.len() > 1) {
-            let mut ids = HashMap::new();
             for found in run.iter() {
-                let id = self.session(found.log)?.map(|session| session.id.clone()).unwrap_or_default();
-                ids.insert(found.log, id);
+                self.session(found.log)?;
             }
-            let id = |found: &Match| ids.get(&found.log).map_or("", String::as_str);
-            run.sort_by(|left, right| left.place(id(left)).order(&right.place(id(right)), options.sort));
+            let of = |found: &Match| found.place(self.sessions.get(&found.log).and_then(Option::as_ref));
+            run.sort_by(|left, right| of(left).order(&of(right), options.sort));
         }
         Ok(best)
     }

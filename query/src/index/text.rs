@@ -42,7 +42,7 @@ impl Text {
         };
         let mut tries = 1;
         loop {
-            match Text::try_open(&directory) {
+            match guarded(folder, || Ok(Text::try_open(&directory)))? {
                 Ok(Some(text)) => return Ok(text),
                 Ok(None) if tries < TRIES => {}
                 Err(TantivyError::OpenReadError(OpenReadError::FileDoesNotExist(_))) if tries < TRIES => {}
@@ -71,6 +71,18 @@ impl Text {
         let is_same = before.opstamp == after.opstamp && before.segments.len() == after.segments.len();
         Ok(is_same.then(|| Text { searcher: reader.searcher(), fields, payload: after.payload }))
     }
+}
+
+/// Tantivy trusts what it reads, and falls over where a file is not what it wrote. That is [`Error::Damaged`].
+pub(super) fn guarded<T>(folder: &Path, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // Nothing that is half done stays: files are only read, threads are joined on the way out, and a lock of Tantivy's that
+    // is left poisoned lets the next search end here, too.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");
+        let why = format!("reading a file of it went wrong: {said}");
+        Err(Error::Damaged { path: folder.to_owned(), why })
+    })
 }
 
 /// What is no fault of the disk is one of the index.

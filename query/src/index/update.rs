@@ -10,6 +10,7 @@ use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
 use super::folder::{Folder, Lock, rules};
 use super::reconcile::{Known, Parents, Place, depths, place};
 use super::schema::{Fields, builder, register};
+use super::text::{Text, guarded};
 use super::writer::{Reader, Work};
 use crate::catalog::{Catalog, Changes, LogRow};
 use crate::corpus::{Candidate, Corpus, Look};
@@ -154,9 +155,23 @@ impl Update {
         }
     }
 
+    /// Make the index anew when no reader can open it: an update that finds nothing to do does not look at its files.
+    pub fn heal(&mut self, progress: &dyn Progress) -> Result<()> {
+        match Text::open(&self.folder.text()) {
+            Err(error) if error.is_curable() => {
+                progress.tell(&format!("the index is made anew: {error}"));
+                self.clear()
+            }
+            // What else is wrong, a reader tells.
+            _ => Ok(()),
+        }
+    }
+
     fn find_damage(&self) -> Result<()> {
         self.catalog.check()?;
-        let broken = self.text.validate_checksum()?;
+        // Checksums leave out the end of a file, where they stand: only opening reads that.
+        Text::open(&self.folder.text())?;
+        let broken = guarded(self.folder.path(), || Ok(self.text.validate_checksum()?))?;
         let Some(file) = broken.iter().next() else { return Ok(()) };
         let why = format!("{} is not what was written", file.display());
         Err(Error::Damaged { path: self.folder.path().to_owned(), why })
@@ -343,7 +358,9 @@ impl Update {
             for batch in batches(&work) {
                 let writer = self.begin(&mut session, bytes, jobs)?;
                 let reader = Reader { corpus, writer, fields: Fields::new().1 };
-                for read in reader.read_all(batch, jobs, progress)? {
+                let batch = reader.read_all(batch, jobs, progress);
+                let batch = batch.map_err(|error| cause(&mut session, error))?;
+                for read in batch {
                     let row = read.note(&mut changes, &mut report);
                     report.skipped.extend(Skipped::of(&row));
                     touched.extend(
@@ -411,6 +428,17 @@ impl Update {
         prepared.commit()?;
         self.catalog.settle(generation)?;
         Ok(())
+    }
+}
+
+/// Why the writer takes no more documents. It only says that a thread of its ended; a commit asks the thread.
+fn cause(session: &mut Option<IndexWriter>, error: Error) -> Error {
+    match (session, error) {
+        (Some(writer), Error::Tantivy(tantivy::TantivyError::ErrorInThread(told))) => {
+            let asked = writer.prepare_commit().map(|_| ());
+            asked.err().unwrap_or(tantivy::TantivyError::ErrorInThread(told)).into()
+        }
+        (_, error) => error,
     }
 }
 

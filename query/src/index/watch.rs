@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::event::{CreateKind, ModifyKind, RemoveKind};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::update::{Progress, Report, Update, Wait};
 use crate::corpus::{Corpus, Look};
@@ -48,16 +49,20 @@ pub fn watch(
     loop {
         let all = if is_told { ALL } else { ALL_UNTOLD };
         let is_due = looked.is_none_or(|last: Instant| last.elapsed() >= all);
-        let change = if is_due { Change::All } else { next(&events, all) };
+        let change = if is_due { Change::All } else { next(&events, root, all) };
         let started = Instant::now();
         let report = match change {
             Change::None => None,
-            Change::All => {
+            Change::All | Change::Root => {
                 looked = Some(started);
+                // What comes in place of a root that went is another folder, of which the system was not asked to tell.
+                is_told &= !matches!(change, Change::Root) && root.is_dir();
                 if !is_told {
                     is_told = tell_of(&mut watcher, root, &Silent);
                 }
-                Some(Update::open(folder, Wait::UntilFree, progress)?.run(corpus, jobs, progress)?)
+                let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+                update.heal(progress)?;
+                Some(update.run(corpus, jobs, progress)?)
             }
             Change::Some(folders) => some(folder, corpus, jobs, progress, &folders)?,
         };
@@ -82,6 +87,7 @@ fn some(
     let mut candidates = Vec::new();
     let mut gone = Vec::new();
     let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+    update.heal(progress)?;
     if !update.is_complete()? {
         // It was deleted or damaged, and is empty now.
         return update.run(corpus, jobs, progress).map(Some);
@@ -107,7 +113,11 @@ fn some(
 /// Ask the system to tell of changes. False when it cannot: then all is looked at every two seconds.
 fn tell_of(watcher: &mut notify::Result<RecommendedWatcher>, root: &Path, progress: &dyn Progress) -> bool {
     let asked = match watcher {
-        Ok(watcher) => watcher.watch(root, RecursiveMode::Recursive).map_err(|error| error.to_string()),
+        Ok(watcher) => {
+            // What is left of an earlier root.
+            let _ = watcher.unwatch(root);
+            watcher.watch(root, RecursiveMode::Recursive).map_err(|error| error.to_string())
+        }
         Err(error) => Err(error.to_string()),
     };
     match asked {
@@ -121,17 +131,39 @@ fn tell_of(watcher: &mut notify::Result<RecommendedWatcher>, root: &Path, progre
     }
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Change {
     None,
+    /// Somewhere.
     All,
+    /// The root itself came or went.
+    Root,
     /// In these session folders.
     Some(HashSet<PathBuf>),
 }
 
+/// What some events tell.
+#[derive(Default)]
+struct Seen {
+    folders: HashSet<PathBuf>,
+    is_all: bool,
+    is_root: bool,
+}
+
+impl Seen {
+    fn change(self) -> Change {
+        match self {
+            Seen { is_root: true, .. } => Change::Root,
+            Seen { is_all: true, .. } => Change::All,
+            Seen { folders, .. } if folders.is_empty() => Change::None,
+            Seen { folders, .. } => Change::Some(folders),
+        }
+    }
+}
+
 /// Wait for a change, and until it is calm.
-fn next(events: &Receiver<notify::Result<Event>>, most: Duration) -> Change {
-    let mut folders = HashSet::new();
-    let mut is_all = false;
+fn next(events: &Receiver<notify::Result<Event>>, root: &Path, most: Duration) -> Change {
+    let mut seen = Seen::default();
     let first = match events.recv_timeout(most) {
         Ok(event) => event,
         Err(RecvTimeoutError::Timeout) => return Change::All,
@@ -140,26 +172,22 @@ fn next(events: &Receiver<notify::Result<Event>>, most: Duration) -> Change {
             return Change::All;
         }
     };
-    note(first, &mut folders, &mut is_all);
+    note(first, root, &mut seen);
     let calm = Instant::now() + CALM;
     while let Ok(event) = events.recv_timeout(calm.saturating_duration_since(Instant::now())) {
-        note(event, &mut folders, &mut is_all);
+        note(event, root, &mut seen);
     }
-    match (is_all, folders.is_empty()) {
-        (true, _) => Change::All,
-        (false, true) => Change::None,
-        (false, false) => Change::Some(folders),
-    }
+    seen.change()
 }
 
 /// Which session folders an event is about. Folders that come or go are looked for everywhere.
-fn note(event: notify::Result<Event>, folders: &mut HashSet<PathBuf>, is_all: &mut bool) {
+fn note(event: notify::Result<Event>, root: &Path, seen: &mut Seen) {
     let Ok(event) = event else {
-        *is_all = true;
+        seen.is_all = true;
         return;
     };
     if event.need_rescan() {
-        *is_all = true;
+        seen.is_all = true;
         return;
     }
     if event.kind.is_access() {
@@ -167,11 +195,28 @@ fn note(event: notify::Result<Event>, folders: &mut HashSet<PathBuf>, is_all: &m
     }
     for path in &event.paths {
         let name = path.file_name().unwrap_or_default();
-        if is_log(name) {
-            folders.extend(path.parent().map(Path::to_owned));
+        let depth = path.strip_prefix(root).ok().map(|below| below.components().count());
+        if depth == Some(0) {
+            seen.is_all = true;
+            seen.is_root |= comes_or_goes(event.kind);
+        } else if is_log(name) {
+            seen.folders.extend(path.parent().map(Path::to_owned));
         } else if path.extension().is_none() {
-            *is_all = true;
+            seen.is_all = true;
+        } else if matches!(depth, Some(1 | 2)) && comes_or_goes(event.kind) {
+            // Folders of projects and sessions may have a dot in their names.
+            seen.is_all = true;
         }
+    }
+}
+
+/// True when a folder may have come, gone, or got another name. Stores and what stands beside them are files.
+fn comes_or_goes(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Create(kind) => kind != CreateKind::File,
+        EventKind::Remove(kind) => kind != RemoveKind::File,
+        EventKind::Modify(kind) => matches!(kind, ModifyKind::Name(_)),
+        EventKind::Any | EventKind::Access(_) | EventKind::Other => false,
     }
 }
 
@@ -192,28 +237,54 @@ impl Progress for Silent {
 
 #[cfg(test)]
 mod tests {
-    use notify::EventKind;
-    use notify::event::{CreateKind, ModifyKind};
+    use notify::event::{AccessKind, DataChange, RenameMode};
 
     use super::*;
 
+    fn seen(kind: EventKind, path: &str) -> Change {
+        let mut seen = Seen::default();
+        note(Ok(Event::new(kind).add_path(path.into())), Path::new("r"), &mut seen);
+        seen.change()
+    }
+
     #[test]
     fn which_folders_an_event_is_about() {
-        let about = |kind: EventKind, path: &str| {
-            let (mut folders, mut is_all) = (HashSet::new(), false);
-            note(Ok(Event::new(kind).add_path(path.into())), &mut folders, &mut is_all);
-            (folders.into_iter().map(|path| path.display().to_string()).next(), is_all)
-        };
         let modified = EventKind::Modify(ModifyKind::Any);
-        let session = Some("r/p/s".to_owned());
-        assert_eq!(about(modified, "r/p/s/session.v4.jsonl.zstd"), (session.clone(), false));
-        assert_eq!(about(modified, "r/p/s/session.jsonl"), (session, false));
-        assert_eq!(about(modified, "r/p/s/session.lock"), (None, false));
-        assert_eq!(about(modified, "r/p/s/session.v4.jsonl.zstd.0123456789ab.tmp"), (None, false));
-        assert_eq!(about(EventKind::Create(CreateKind::Folder), "r/p/s"), (None, true));
-        assert_eq!(
-            about(EventKind::Access(notify::event::AccessKind::Any), "r/p/s/session.jsonl"),
-            (None, false)
-        );
+        let session = || Change::Some(HashSet::from(["r/p/s".into()]));
+        assert_eq!(seen(modified, "r/p/s/session.v4.jsonl.zstd"), session());
+        assert_eq!(seen(modified, "r/p/s/session.jsonl"), session());
+        assert_eq!(seen(modified, "r/p/s/session.lock"), Change::None);
+        assert_eq!(seen(modified, "r/p/s/session.v4.jsonl.zstd.0123456789ab.tmp"), Change::None);
+        assert_eq!(seen(EventKind::Create(CreateKind::Folder), "r/p/s"), Change::All);
+        assert_eq!(seen(EventKind::Access(AccessKind::Any), "r/p/s/session.jsonl"), Change::None);
+    }
+
+    #[test]
+    fn folders_with_a_dot_in_their_names_are_folders() {
+        for kind in [
+            EventKind::Create(CreateKind::Folder),
+            EventKind::Remove(RemoveKind::Folder),
+            EventKind::Remove(RemoveKind::Any),
+            EventKind::Modify(ModifyKind::Name(RenameMode::From)),
+        ] {
+            assert_eq!(seen(kind, "r/--my.project--"), Change::All, "{kind:?}");
+            assert_eq!(seen(kind, "r/p/s.1"), Change::All, "{kind:?}");
+            assert_eq!(seen(kind, "r/p/s/session.lock"), Change::None, "{kind:?}");
+        }
+        // A store is written to all the time.
+        for (kind, name) in [
+            (EventKind::Modify(ModifyKind::Data(DataChange::Any)), "r/store.sqlite-wal"),
+            (EventKind::Create(CreateKind::File), "r/store.sqlite-journal"),
+            (EventKind::Remove(RemoveKind::File), "r/store.sqlite-journal"),
+        ] {
+            assert_eq!(seen(kind, name), Change::None, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_root_that_comes_or_goes_is_another() {
+        assert_eq!(seen(EventKind::Remove(RemoveKind::Folder), "r"), Change::Root);
+        assert_eq!(seen(EventKind::Modify(ModifyKind::Name(RenameMode::From)), "r"), Change::Root);
+        assert_eq!(seen(EventKind::Modify(ModifyKind::Any), "r"), Change::All);
     }
 }

@@ -281,8 +281,15 @@ struct Weighed {
 
 impl Weighed {
     fn place<'a>(&self, logs: &'a [Log<'_>]) -> Place<'a> {
-        let session = logs.get(self.log).map_or("", |log| &log.session.id);
-        Place { value: self.score.value, time: self.time, session, seq: self.seq, nth: u64::from(self.nth) }
+        let session = logs.get(self.log).map(|log| &log.session);
+        Place {
+            value: self.score.value,
+            time: self.time,
+            session: session.map_or("", |session| &session.id),
+            log: session.map(Session::place),
+            seq: self.seq,
+            nth: u64::from(self.nth),
+        }
     }
 }
 

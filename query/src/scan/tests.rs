@@ -272,3 +272,36 @@ fn pages_are_those_of_the_index() {
         }
     }
 }
+
+#[test]
+fn copied_folders_stand_in_one_order() {
+    // The same session three times, in an order that is not that of their paths.
+    let mut made = Made::default();
+    for folder in ["c", "a", "b"] {
+        made = made.with("same", &["word", "word"]);
+        made.logs.last_mut().unwrap().path = PathBuf::from(format!("/root/{folder}/same/session.v4.jsonl"));
+    }
+    for sort in [Sort::Relevance, Sort::Time] {
+        for flat in [true, false] {
+            let options = Options { flat, sort, ..options() };
+            let paths = |found: &Found| -> Vec<PathBuf> {
+                found.hits.iter().map(|hit| hit.session.path.clone()).collect()
+            };
+            let scanned = paths(&made.scan("word", &options, 1).0);
+            let folder = tempfile::tempdir().unwrap();
+            Update::open(folder.path(), Wait::No, &Silent).unwrap().run(&made, 1, &Silent).unwrap();
+            let indexed = Index::open(folder.path()).unwrap().search(&parsed("word"), &options).unwrap();
+            assert!(scanned.is_sorted() && scanned.len() == if flat { 6 } else { 3 }, "{scanned:?}");
+            assert_eq!(paths(&indexed), scanned);
+        }
+    }
+}
+
+#[test]
+fn a_turn_of_nought_is_none() {
+    let mut made = Made::default().with("s", &["word"]);
+    let begin = format!(r#"{{"type":"step/start","seq":1,"time":{NOW},"data":{{"turn":0,"step":0}}}}"#);
+    made.logs[0].rows.insert(0, begin);
+    let found = made.scan("word", &options(), 1).0;
+    assert_eq!((found.hits[0].document.turn, found.hits[0].document.step), (None, None));
+}
