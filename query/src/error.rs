@@ -151,17 +151,20 @@ mod tests {
 
     #[test]
     fn what_the_disk_says_is_not_cured_by_deleting() {
-        let open = |kind: ErrorKind| -> Error {
-            let error = OpenReadError::wrap_io_error(io::Error::from(kind), PathBuf::from("x.idx"));
-            TantivyError::OpenReadError(error).into()
+        let open = |error: io::Error| -> Error {
+            TantivyError::OpenReadError(OpenReadError::wrap_io_error(error, PathBuf::from("x.idx"))).into()
         };
-        for (kind, is_curable) in [
-            (ErrorKind::InvalidData, true),
-            (ErrorKind::UnexpectedEof, true),
-            (ErrorKind::PermissionDenied, false),
-            (ErrorKind::Other, false),
+        let (no_more_files, disk_fails) = (24, 5);
+        for (error, is_curable) in [
+            (io::Error::from(ErrorKind::InvalidData), true),
+            (io::Error::from(ErrorKind::UnexpectedEof), true),
+            (io::Error::other("Unsupported sstable version"), true),
+            (io::Error::from(ErrorKind::PermissionDenied), false),
+            (io::Error::from_raw_os_error(no_more_files), false),
+            (io::Error::from_raw_os_error(disk_fails), false),
         ] {
-            assert_eq!(open(kind).is_curable(), is_curable, "{kind}");
+            let told = error.to_string();
+            assert_eq!(open(error).is_curable(), is_curable, "{told}");
         }
         let gone = OpenReadError::FileDoesNotExist(PathBuf::from("x.idx"));
         assert!(Error::from(TantivyError::OpenReadError(gone)).is_curable());

@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn any_number_of_lines_around() {
         let text = "a\nb\nc hit\nd\n";
-        assert_eq!(lines(text, &[6..9], usize::MAX).len(), 5);
-        assert_eq!(lines(text, &[6..9], 0).len(), 1);
+        assert_eq!(lines(text, std::slice::from_ref(&(6..9)), usize::MAX).len(), 5);
+        assert_eq!(lines(text, std::slice::from_ref(&(6..9)), 0).len(), 1);
     }
 }

@@ -192,6 +192,63 @@ fn what_cannot_be_looked_at_is_not_gone() {
     assert_eq!(documents(&place, &[]), whole, "by an update");
 }
 
+/// What no reader can open is made anew by the search that meets it, and by an update.
+#[test]
+fn a_search_makes_anew_what_cannot_be_opened() {
+    let place = place(&["v4-multi-turn"]);
+    let folder = place.path().join("index");
+    let kept = ["--no-update", "--index", "index"];
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    for kind in [".fast", ".fieldnorm", ".idx", ".pos", ".store", ".term"] {
+        for damage in ["shorter", "gone"] {
+            for by_search in [true, false] {
+                // A rebuilt index has other names.
+                let mut files = fs::read_dir(folder.join("text")).unwrap().map(|entry| entry.unwrap().path());
+                let file = files.find(|path| path.to_str().unwrap().ends_with(kind)).unwrap();
+                let bytes = fs::read(&file).unwrap();
+                fs::remove_file(&file).unwrap();
+                if damage == "shorter" {
+                    fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+                }
+                let search = [&["search", "the"], &kept[..]].concat();
+                let update = ["index", "--index", "index"];
+                let output = place.run(if by_search { &search } else { &update });
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success(), "{kind} {damage}: {stderr}");
+                assert!(stderr.contains("made anew"), "{kind} {damage}: {stderr}");
+                assert_eq!(found(&place, &kept), expected, "{kind} {damage}");
+            }
+        }
+    }
+}
+
+/// Whatever bit is another at the end of a file, where it says what it is, nobody falls over it.
+#[test]
+fn an_end_that_says_something_else_is_damage() {
+    let place = place(&["v4-multi-turn"]);
+    let folder = place.path().join("index");
+    index(&place, &["--index", "index"]);
+    let expected = found(&place, &["--scan"]);
+    let mut round = 0;
+    for kind in [".fast", ".fieldnorm", ".idx", ".store", ".term"] {
+        for behind in [1, 3, 5, 20, 60, 100, 110, 116, 120] {
+            round += 1;
+            let mut files = fs::read_dir(folder.join("text")).unwrap().map(|entry| entry.unwrap().path());
+            let file = files.find(|path| path.to_str().unwrap().ends_with(kind)).unwrap();
+            let mut bytes = fs::read(&file).unwrap();
+            let Some(at) = bytes.len().checked_sub(behind) else { continue };
+            bytes[at] ^= 1 << (round % 8);
+            fs::write(&file, bytes).unwrap();
+            let search = place.run(&["search", "the", "--no-update", "--index", "index"]);
+            let code = search.status.code();
+            assert!(matches!(code, Some(0 | 4)), "{kind} {behind}: {search:?}");
+            index(&place, &["--index", "index"]);
+            assert_eq!(documents(&place, &["--index", "index"]), expected, "{kind} {behind}");
+        }
+    }
+}
+
 /// An index in a folder of its own is that of one home.
 #[test]
 fn an_index_is_of_one_home() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dshlog_query::Error;
 use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, watch};
 
 use crate::args::{Format, Index};

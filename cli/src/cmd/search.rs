@@ -169,11 +169,19 @@ fn by_index(
     cursor: Option<&Cursor>,
 ) -> Result<(Found, Source), Failure> {
     let folder = folder(ctx, args.index.as_deref())?;
-    let (index, behind) = current(ctx, args, corpus, &folder)?;
+    let (mut index, mut behind) = current(ctx, args, corpus, &folder)?;
     if let Some(cursor) = cursor {
         cursor.check_index(index.generation())?;
     }
-    let found = index.search(query, options).map_err(failure)?;
+    let mut found = index.search(query, options);
+    if found.as_ref().is_err_and(Error::is_curable) {
+        // Some files are opened only when they are needed.
+        drop(index);
+        index = make_anew(ctx, args, corpus, &folder)?;
+        behind = Some(0);
+        found = index.search(query, options);
+    }
+    let found = found.map_err(failure)?;
     let (partial, unreadable) = index.unsound().map_err(failure)?;
     let source = Source::Index {
         path: folder,
@@ -186,6 +194,34 @@ fn by_index(
     Ok((found, source))
 }
 
+/// The index, with all that there is in the logs.
+fn bring_up(
+    args: &Search,
+    corpus: &dyn Corpus,
+    folder: &Path,
+    bar: &Bar,
+    is_damaged: bool,
+) -> Result<(), Failure> {
+    let mut update = Update::open(folder, Wait::UntilFree, bar).map_err(failure)?;
+    if is_damaged {
+        // An update opens no file that it does not change, and would leave the damage where it is.
+        update.check(bar).map_err(failure)?;
+    }
+    update.run(corpus, pool::size(args.jobs, usize::MAX), bar).map_err(failure)?;
+    Ok(())
+}
+
+/// The index instead of one that is damaged.
+fn make_anew(ctx: &mut Ctx, args: &Search, corpus: &dyn Corpus, folder: &Path) -> Result<Index, Failure> {
+    let bar = Bar::new(ctx);
+    let done = bring_up(args, corpus, folder, &bar, true);
+    for text in bar.end() {
+        ctx.note(text);
+    }
+    done?;
+    Index::open(folder).map_err(failure)
+}
+
 /// The index, as fresh as was asked for, and how many logs it is behind as far as is known.
 fn current(
     ctx: &mut Ctx,
@@ -193,16 +229,7 @@ fn current(
     corpus: &dyn Corpus,
     folder: &Path,
 ) -> Result<(Index, Option<u64>), Failure> {
-    let jobs = pool::size(args.jobs, usize::MAX);
     let bar = Bar::new(ctx);
-    let bring_up = |is_damaged: bool| {
-        let mut update = Update::open(folder, Wait::UntilFree, &bar)?;
-        if is_damaged {
-            // An update opens no file that it does not change, and would leave the damage where it is.
-            update.check(&bar)?;
-        }
-        update.run(corpus, jobs, &bar)
-    };
     let mut behind = Some(0);
     let opened = Index::open(folder);
     if let Ok(index) = &opened {
@@ -213,10 +240,10 @@ fn current(
         if !ctx.shows_progress() {
             ctx.note(format!("making an index of all sessions in {}", shown(folder)));
         }
-        bring_up(is_damaged).map_err(failure)?;
+        bring_up(args, corpus, folder, &bar, is_damaged)?;
         Index::open(folder)
     } else if args.update {
-        bring_up(false).map_err(failure)?;
+        bring_up(args, corpus, folder, &bar, false)?;
         Index::open(folder)
     } else if args.no_update || opened.is_err() {
         behind = None;
