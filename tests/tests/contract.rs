@@ -24,6 +24,7 @@ fn help() {
         "migrate",
         "fork",
         "doctor",
+        "serve",
         "completions",
         "man",
     ] {

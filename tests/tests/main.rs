@@ -18,6 +18,7 @@ mod read;
 mod recall;
 mod request;
 mod search;
+mod serve;
 mod state;
 mod stats;
 mod stores;

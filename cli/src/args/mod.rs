@@ -12,6 +12,7 @@ mod migrate;
 mod read;
 mod request;
 mod search;
+mod serve;
 mod stats;
 mod verify;
 
@@ -31,6 +32,7 @@ pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
 pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use search::{Search, Sort};
+pub(crate) use serve::Serve;
 pub(crate) use stats::{By, Stats};
 pub(crate) use verify::Verify;
 
@@ -169,6 +171,7 @@ pub(crate) enum Command {
     Migrate(Migrate),
     Fork(Fork),
     Doctor(Doctor),
+    Serve(Serve),
     Completions(Completions),
     Man(Man),
 }

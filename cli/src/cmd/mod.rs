@@ -14,6 +14,7 @@ mod passed_over;
 mod read;
 mod request;
 mod search;
+mod serve;
 mod stats;
 mod verify;
 
@@ -36,6 +37,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Migrate(args) => migrate::run(ctx, &args),
         Command::Fork(args) => fork::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),
+        Command::Serve(args) => serve::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),
     }

@@ -12,6 +12,7 @@ pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod request;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod shell;
 pub(crate) mod state;
 pub(crate) mod stats;
