@@ -122,7 +122,9 @@ impl Ctx {
     /// The dsh of this machine: `$DSHLOG_DSH`, else what `PATH` has.
     #[expect(clippy::unused_self, reason = "what the environment says is asked of the context")]
     pub(crate) fn dsh(&self) -> PathBuf {
-        std::env::var_os("DSHLOG_DSH").filter(|path| !path.is_empty()).map_or_else(|| "dsh".into(), PathBuf::from)
+        std::env::var_os("DSHLOG_DSH")
+            .filter(|path| !path.is_empty())
+            .map_or_else(|| "dsh".into(), PathBuf::from)
     }
 
     /// Whether to show everything: `-v`.

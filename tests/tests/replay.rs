@@ -71,14 +71,20 @@ fn every_log_of_the_corpora_comes_out_equal() {
     let wrong: Vec<String> = told
         .iter()
         .zip(&paths)
-        .filter(|(one, _)| one["status"] != "ok" || one["events"]["equal"] != true || one["requests"]["equal"] != true)
+        .filter(|(one, _)| {
+            one["status"] != "ok" || one["events"]["equal"] != true || one["requests"]["equal"] != true
+        })
         .map(|(one, path)| format!("{path}: {} {} {}", one["status"], one["reason"], one["asked"]))
         .collect();
     assert!(wrong.is_empty(), "{} of {} wrong\n{}", wrong.len(), told.len(), wrong.join("\n"));
     assert_eq!(code, 0);
     let over_http = told.iter().filter(|one| one["transport"] == "http").count();
     let asked: u64 = told.iter().filter_map(|one| one["asked"]["alike"].as_u64()).sum();
-    assert!(over_http + 8 >= told.len() && asked > 150, "{over_http} of {} over HTTP, {asked} requests", told.len());
+    assert!(
+        over_http + 8 >= told.len() && asked > 150,
+        "{over_http} of {} over HTTP, {asked} requests",
+        told.len()
+    );
 }
 
 /// The examples of the repository are what they are said to be.
@@ -95,7 +101,12 @@ fn the_examples_pass() {
 fn a_suite_is_told() {
     let place = suite(&["v4-thinking", "v4-todo", "v4-retry-500", "v3-subagent", "v0-0.1.0rc6-bash-echo"]);
     let told = place.told(&["replay", "suite", "--jobs", "3", "--junit", "report.xml"]);
-    assert_eq!(told, place.told(&["replay", "suite", "--jobs", "1", "--junit", "report.xml"]).replace("--jobs 1", "--jobs 3"));
+    assert_eq!(
+        told,
+        place
+            .told(&["replay", "suite", "--jobs", "1", "--junit", "report.xml"])
+            .replace("--jobs 1", "--jobs 3")
+    );
     insta::assert_snapshot!("replay-suite", told);
     let report = fs::read_to_string(place.path().join("report.xml")).unwrap();
     assert!(report.contains(r#"tests="5" failures="0" errors="0""#), "{report}");
@@ -106,7 +117,9 @@ fn a_suite_is_told() {
 #[test]
 fn scenarios_that_cannot_be() {
     let place = suite(&["v4-thinking"]);
-    for (name, text) in [("a-unknown", "sessions = \"x\""), ("b-none", "session = \"sessions/none\""), ("c-toml", "session")] {
+    for (name, text) in
+        [("a-unknown", "sessions = \"x\""), ("b-none", "session = \"sessions/none\""), ("c-toml", "session")]
+    {
         fs::create_dir(place.path().join("suite").join(name)).unwrap();
         fs::write(place.path().join("suite").join(name).join("scenario.toml"), text).unwrap();
     }

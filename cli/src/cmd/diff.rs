@@ -135,9 +135,8 @@ fn judge(log: Log, turn: Option<u64>, rules: Rules) -> Result<(Judged, Checked),
     let (mut events, mut has_turn) = (0, false);
     let mut checked = log.check(|event| {
         events += 1;
-        has_turn |= turn.is_some()
-            && event.is("turn/start")
-            && event.member("turn").and_then(Js::as_count) == turn;
+        has_turn |=
+            turn.is_some() && event.is("turn/start") && event.member("turn").and_then(Js::as_count) == turn;
         survey.see(event);
     })?;
     checked.session()?;

@@ -1,15 +1,15 @@
 //! `dshlog new-scenario`.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dshlog_codec::home::{SessionFolder, Walk, absolute, encode_id, project_key};
 use dshlog_codec::{Header, LogFile};
+use dshlog_fixture_server::json::quote;
 use dshlog_migrate::Kin;
 use dshlog_replay::scenario::{FILE, WORKSPACE};
-use toml_edit::{DocumentMut, value};
 
 use crate::args::NewScenario;
 use crate::ctx::Ctx;
@@ -61,7 +61,8 @@ fn fill(scenario: &Path, chosen: &Chosen, header: &Header) -> io::Result<String>
     copy(&chosen.path, &scenario.join(&session))?;
     if let Some(member) = &chosen.member {
         for child in children(&member.root, header) {
-            let names = child.folder().and_then(|folder| Some((folder.parent()?.file_name()?, folder.file_name()?)));
+            let names =
+                child.folder().and_then(|folder| Some((folder.parent()?.file_name()?, folder.file_name()?)));
             if let Some((project, folder)) = names {
                 copy(&child.0, &scenario.join("sessions").join(project).join(folder))?;
             }
@@ -118,9 +119,9 @@ fn copy(log: &Path, folder: &Path) -> io::Result<()> {
 }
 
 fn write_file(scenario: &Path, session: &str, agent: &str) -> io::Result<()> {
-    let mut document = DocumentMut::new();
-    document.insert("session", value(session));
-    document.insert("agent", value(agent));
-    let text = format!("# A scenario of `dshlog replay`; docs/replay.md of dshlog explains it.\n{document}");
+    // A string of JSON is one of TOML, too.
+    let (session, agent) = (quote(session), quote(agent));
+    let head = "# A scenario of `dshlog replay`; docs/replay.md of dshlog explains it.";
+    let text = format!("{head}\nsession = {session}\nagent = {agent}\n");
     fs::write(scenario.join(FILE), text)
 }

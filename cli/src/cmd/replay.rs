@@ -4,7 +4,6 @@ mod one;
 mod targets;
 mod update;
 
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -134,7 +134,8 @@ impl Told {
             Status::Ok => {
                 let mut words = Vec::new();
                 if let Some(events) = &self.events {
-                    let count = events.counts.iter().find(|(name, _)| *name == "b").map_or(0, |count| count.1);
+                    let count =
+                        events.counts.iter().find(|(name, _)| *name == "b").map_or(0, |count| count.1);
                     words.push(units::count(count, "event"));
                 }
                 if let Some(wire) = &self.wire {
@@ -197,14 +198,18 @@ pub(crate) fn line(told: &Told, columns: usize, layout: &Layout, out: &mut dyn W
 pub(crate) fn details(told: &Told, layout: &Layout, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page::new(out, layout.width, layout.color, false);
     page.blank()?;
-    let title = Line::of(Role::Strong, &told.name).with(told.status.role(), &format!("  {}", told.status.name()));
+    let title =
+        Line::of(Role::Strong, &told.name).with(told.status.role(), &format!("  {}", told.status.name()));
     page.rule(title, Line::of(Role::Dim, &told.agent))?;
     if let Some(reason) = &told.reason {
         page.line(Line::of(Role::Plain, reason))?;
     }
     if let Some(wire) = told.wire.as_ref().filter(|wire| !wire.is_equal()) {
         let words = format!("{} of {}", wire.asked, units::count(wire.expected as u64, "request"));
-        page.line(Line::of(Role::Plain, &format!("the model was asked {words}, {} of them alike", wire.alike)))?;
+        page.line(Line::of(
+            Role::Plain,
+            &format!("the model was asked {words}, {} of them alike", wire.alike),
+        ))?;
         if let Some(first) = &wire.first {
             page.line(Line::of(Role::Plain, &format!("first: {}", request_words(first))))?;
         }
@@ -217,7 +222,9 @@ pub(crate) fn details(told: &Told, layout: &Layout, out: &mut dyn Write) -> io::
         diff::text(report, layout, page.out())?;
     }
     if told.status == Status::Failed || told.status == Status::TimedOut {
-        for (name, said) in ["stdout", "stderr"].into_iter().zip(&told.said).filter(|(_, said)| !said.is_empty()) {
+        for (name, said) in
+            ["stdout", "stderr"].into_iter().zip(&told.said).filter(|(_, said)| !said.is_empty())
+        {
             page.line(Line::of(Role::Dim, &format!("the last of {name}:")))?;
             for line in said.lines() {
                 page.line(Line::of(Role::Plain, &format!("    {line}")))?;

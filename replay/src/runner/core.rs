@@ -12,8 +12,8 @@ use dshlog_codec::{Millis, Seq};
 use dshlog_fixture_server::{Capture, FixtureServer, Verdict};
 
 use super::answers::{Answers, Unserved};
-use super::images::Placeholders;
 use super::group::Limit;
+use super::images::Placeholders;
 use super::{RunError, Wire, deadline, serve};
 use crate::Request;
 use crate::agent::http::{Endpoint, HttpModel};

@@ -158,7 +158,8 @@ mod tests {
     fn nothing_outlives_its_command() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
-        let end = run(shell(&format!("sleep 1000 & echo $! > {}", file.display())), soon(Duration::from_secs(20)));
+        let end =
+            run(shell(&format!("sleep 1000 & echo $! > {}", file.display())), soon(Duration::from_secs(20)));
         assert!(end.unwrap().unwrap().success());
         let child = std::fs::read_to_string(file).unwrap();
         let gone = (0..200).any(|_| {

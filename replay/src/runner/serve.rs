@@ -11,7 +11,8 @@ use crate::wire::{End, Framing, Served};
 /// A script that gives the answers of a record, one a request, in order; whoever asks for a title gets that of the record.
 pub(super) fn script(answers: &Answers) -> Script {
     let exchange = |served| Exchange { respond: response(served), ..Exchange::default() };
-    let title = answers.title.as_ref().map_or_else(|| "Untitled".to_owned(), |title| title.to_lossy().into_owned());
+    let title =
+        answers.title.as_ref().map_or_else(|| "Untitled".to_owned(), |title| title.to_lossy().into_owned());
     let side = Side {
         name: "a title".to_owned(),
         matcher: Matcher { kind: Some(Kind::Title), ..Matcher::default() },

@@ -143,7 +143,8 @@ impl Settings {
             agent: self.agent.as_deref().map_or_else(AgentChoice::default, AgentChoice::parse),
             prompts: self.prompts,
             env: self.env.into_iter().collect(),
-            timeout: timeout.ok_or_else(|| ScenarioError::form("timeout_s", "no time that somebody could wait"))?,
+            timeout: timeout
+                .ok_or_else(|| ScenarioError::form("timeout_s", "no time that somebody could wait"))?,
             idle: self.idle_timeout_ms.map_or(Scenario::IDLE, Duration::from_millis),
             retry: self.retry.map(RetrySettings::policy),
             rules,
@@ -158,7 +159,9 @@ impl CompareSettings {
         let rule = |place: &str, name: &String| {
             let found = Rule::ALL.into_iter().find(|rule| rule.name() == name);
             let known = || Rule::ALL.map(Rule::name).join(", ");
-            found.ok_or_else(|| ScenarioError::form(place, format!("no rule is called `{name}`; there are {}", known())))
+            found.ok_or_else(|| {
+                ScenarioError::form(place, format!("no rule is called `{name}`; there are {}", known()))
+            })
         };
         let mut rules = Rules::default();
         for name in &self.ignore {
@@ -166,7 +169,10 @@ impl CompareSettings {
         }
         for name in &self.keep {
             if self.ignore.contains(name) {
-                return Err(ScenarioError::form("compare.keep", format!("`{name}` cannot be kept and ignored")));
+                return Err(ScenarioError::form(
+                    "compare.keep",
+                    format!("`{name}` cannot be kept and ignored"),
+                ));
             }
             rules = rules.without(rule("compare.keep", name)?);
         }
@@ -210,7 +216,8 @@ impl RetrySettings {
 
 /// A path that a scenario names: it leads to nothing outside of its folder, so that a suite can be moved and shared.
 fn beside(folder: &Path, place: &str, path: &str) -> Result<PathBuf, ScenarioError> {
-    let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let inside =
+        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     if !inside || path.is_empty() {
         return Err(ScenarioError::form(place, format!("`{path}` leads out of the folder of the scenario")));
     }

@@ -129,7 +129,9 @@ impl Scenario {
         let path = folder.join(FILE);
         let text = std::fs::read_to_string(&path)
             .map_err(|source| ScenarioError::Read { path: path.clone(), source })?;
-        Settings::parse(&text).and_then(|settings| settings.scenario(folder)).map_err(|fault| fault.in_file(path))
+        Settings::parse(&text)
+            .and_then(|settings| settings.scenario(folder))
+            .map_err(|fault| fault.in_file(path))
     }
 
     /// True for the folder of a scenario.

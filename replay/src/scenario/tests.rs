@@ -86,8 +86,7 @@ fn a_suite_is_a_folder_of_scenarios() {
         }
     }
     let found = suite(folder.path()).unwrap();
-    let names: Vec<String> =
-        found.iter().map(|path| Scenario::load(path).unwrap().name).collect();
+    let names: Vec<String> = found.iter().map(|path| Scenario::load(path).unwrap().name).collect();
     assert_eq!(names, ["a", "b"]);
     let told = Scenario::load(&folder.path().join("none")).unwrap_err().to_string();
     assert!(told.starts_with("cannot read ") && told.ends_with("none/scenario.toml"), "{told}");

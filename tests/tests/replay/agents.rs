@@ -42,11 +42,23 @@ fn agents_that_do_not() {
     let second = "cd \"$DSH_HOME/sessions\"/*/ && cp -r session-* session-other";
     for (line, status, reason) in [
         ("exit 3".to_owned(), "failed", "the agent neither asked the model nor wrote a log (exit code 3)"),
-        ("kill -9 $$".to_owned(), "failed", "the agent neither asked the model nor wrote a log (it was killed by a signal)"),
+        (
+            "kill -9 $$".to_owned(),
+            "failed",
+            "the agent neither asked the model nor wrote a log (it was killed by a signal)",
+        ),
         (asks(ASKS), "failed", "the agent wrote no log"),
         (copy.clone(), "failed", "the agent never asked the model"),
-        (format!("{} && {copy} && {second}", asks(ASKS)), "failed", "the agent wrote 2 logs, and one was expected: "),
-        (format!("{} && {copy} && : > \"$DSH_HOME\"/sessions/*/*/session*", asks(ASKS)), "failed", "dsh would refuse"),
+        (
+            format!("{} && {copy} && {second}", asks(ASKS)),
+            "failed",
+            "the agent wrote 2 logs, and one was expected: ",
+        ),
+        (
+            format!("{} && {copy} && : > \"$DSH_HOME\"/sessions/*/*/session*", asks(ASKS)),
+            "failed",
+            "dsh would refuse",
+        ),
     ] {
         let (one, code) = told(&place, &line, &[]);
         assert_eq!((one["status"].as_str(), code), (Some(status), 1), "{line}: {one}");

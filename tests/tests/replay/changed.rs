@@ -42,7 +42,9 @@ impl Plain {
     fn changed(&self, kind: &str, behind: &str, from: &str, to: &str) -> (Value, u64) {
         let mut lines = self.lines.clone();
         let start = format!(r#"{{"type":"{kind}","#);
-        let fits = |line: &String| line.starts_with(&start) && line.find(behind).is_some_and(|at| line[at..].contains(from));
+        let fits = |line: &String| {
+            line.starts_with(&start) && line.find(behind).is_some_and(|at| line[at..].contains(from))
+        };
         let row = lines.iter().position(fits).unwrap_or_else(|| panic!("no {kind} has {from}"));
         let line = &mut lines[row];
         let at = line.find(behind).unwrap();
@@ -64,7 +66,10 @@ fn a_chunk() {
     let (one, seq) = plain.changed("assistant/message", r#""stream""#, r#""texts":[""#, r#""texts":["X"#);
     let first = &one["events"]["first"];
     assert_eq!(one["status"], "differs", "{one}");
-    assert_eq!((first["a"]["seq"].as_u64(), first["a"]["type"].as_str()), (Some(seq), Some("assistant/message")));
+    assert_eq!(
+        (first["a"]["seq"].as_u64(), first["a"]["type"].as_str()),
+        (Some(seq), Some("assistant/message"))
+    );
     assert!(first["pointer"].as_str().unwrap().starts_with("/data/message/content/"), "{first}");
     // The next request tells of it, too.
     assert_ne!(one["asked"]["first"], Value::Null);
@@ -74,7 +79,8 @@ fn a_chunk() {
 #[test]
 fn a_prompt() {
     let plain = Plain::of("v4-todo");
-    let (one, seq) = plain.changed("agent/inbox/spliced", r#""text":""#, r#""text":""#, r#""text":"Changed: "#);
+    let (one, seq) =
+        plain.changed("agent/inbox/spliced", r#""text":""#, r#""text":""#, r#""text":"Changed: "#);
     let first = &one["events"]["first"];
     assert_eq!(one["status"], "differs", "{one}");
     assert_eq!(first["a"]["type"], "user/message");
@@ -102,7 +108,10 @@ fn a_result() {
     assert_eq!((first["a"]["seq"].as_u64(), first["a"]["type"].as_str()), (Some(seq), Some("tool/result")));
     assert!(first["pointer"].as_str().unwrap().ends_with("/text"), "{first}");
     assert_eq!(one["requests"]["equal"], false);
-    insta::assert_snapshot!("replay-changed-result", plain.place.told(&["replay", "suite", "--ignore", "usage"]));
+    insta::assert_snapshot!(
+        "replay-changed-result",
+        plain.place.told(&["replay", "suite", "--ignore", "usage"])
+    );
 }
 
 /// What came out is expected from now on, and the record stays what it was.
@@ -115,7 +124,10 @@ fn what_comes_out_is_accepted() {
     let (told, code) = documents(&plain.place, &["suite", "--update"]);
     assert_eq!((told[0]["status"].as_str(), told[0]["updated"].as_bool(), code), (Some("ok"), Some(true), 0));
     let (told, code) = documents(&plain.place, &["suite"]);
-    assert_eq!((told[0]["status"].as_str(), told[0]["updated"].as_bool(), code), (Some("ok"), Some(false), 0));
+    assert_eq!(
+        (told[0]["status"].as_str(), told[0]["updated"].as_bool(), code),
+        (Some("ok"), Some(false), 0)
+    );
     assert_eq!(fs::read(&plain.log).unwrap(), record);
     let file = plain.place.path().join("suite/v4-todo/scenario.toml");
     assert!(fs::read_to_string(&file).unwrap().contains("expected = \"expected.v4.jsonl\""));

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use dshlog_migrate::Kin;
 use dshlog_replay::agent::rerun::Record;
-use dshlog_replay::runner::{self, CommandRun, Ended, RunError, Transport, command, core};
+use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, command, core};
 use dshlog_replay::scenario::{AgentChoice, Scenario};
 
 use super::targets::Job;
@@ -194,8 +194,16 @@ fn judge(
         [_] if never_asked => told.fail(format!("the agent never asked the model{ended}")),
         [log] => compare(scenario, chosen, log, stage, told)?,
         logs => {
-            let names: Vec<String> = logs.iter().filter_map(|log| log.parent()?.file_name()).map(|name| shown(Path::new(name))).collect();
-            told.fail(format!("the agent wrote {} logs, and one was expected: {}", names.len(), names.join(", ")));
+            let names: Vec<String> = logs
+                .iter()
+                .filter_map(|log| log.parent()?.file_name())
+                .map(|name| shown(Path::new(name)))
+                .collect();
+            told.fail(format!(
+                "the agent wrote {} logs, and one was expected: {}",
+                names.len(),
+                names.join(", ")
+            ));
         }
     }
     if run.ended == Ended::Signal && told.status != Status::Failed {
@@ -260,7 +268,7 @@ fn cannot(fault: &RunError) -> Failure {
         cause = error.source();
     }
     match fault {
-        runner::RunError::Agent(_) | RunError::Stream(_) | RunError::Unserved(_) => Failure::refused(text),
+        RunError::Agent(_) | RunError::Stream(_) | RunError::Unserved(_) => Failure::refused(text),
         _ => Failure::failed(text),
     }
 }

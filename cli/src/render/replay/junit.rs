@@ -83,9 +83,17 @@ mod tests {
         let mut out = Vec::new();
         junit(&[Told::new("fine".to_owned()), bad], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains(r#"<testsuite name="dshlog replay" tests="2" failures="0" errors="1" time="1.205">"#));
+        assert!(
+            text.contains(
+                r#"<testsuite name="dshlog replay" tests="2" failures="0" errors="1" time="1.205">"#
+            )
+        );
         assert!(text.contains(r#"<testcase name="fine" classname="" time="0.000"/>"#));
-        assert!(text.contains(r#"<testcase name="a &lt;b&gt; &amp; &quot;c&quot;" classname="core" time="1.205">"#));
+        assert!(
+            text.contains(
+                r#"<testcase name="a &lt;b&gt; &amp; &quot;c&quot;" classname="core" time="1.205">"#
+            )
+        );
         assert!(text.contains(r#"<error type="failed" message="no"#) && !text.contains('\u{1b}'));
     }
 }
