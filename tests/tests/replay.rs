@@ -7,6 +7,7 @@ mod changed;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dshlog_codec::LogFile;
 use dshlog_tests::cmd::Place;
 use dshlog_tests::model::{Corpora, repository};
 use serde_json::Value;
@@ -25,10 +26,12 @@ fn suite(cases: &[&str]) -> Place {
     place
 }
 
-/// The log of the only session of a case.
+/// The log of the first session of a case that is nobody's child.
 fn session(place: &Place, case: &str) -> String {
     let home = place.path().join("corpora").join(case).join("home/sessions");
-    logs(&home)[0].display().to_string()
+    let header = |log: &PathBuf| LogFile::open(log).unwrap().header().unwrap();
+    let log = logs(&home).into_iter().find(|log| header(log).parent_session.is_none());
+    log.unwrap().display().to_string()
 }
 
 /// The logs below a folder, in the order of their names.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use dshlog_replay::runner::{Wire, WireDifference};
 
 use super::diff::{self, Layout, Report};
-use super::page::{Line, Page};
+use super::page::{Fold, Line, Page};
 use super::style::Role;
 use super::units;
 use crate::exit::{Outcome, shown};
@@ -128,7 +128,8 @@ impl Told {
     /// What is said behind the name.
     fn words(&self) -> Line {
         if let Some(reason) = &self.reason {
-            return Line::of(Role::Plain, reason);
+            // What else there is to say of it comes behind the list.
+            return Line::of(Role::Plain, reason.lines().next().unwrap_or_default());
         }
         match self.status {
             Status::Ok => {
@@ -202,7 +203,7 @@ pub(crate) fn details(told: &Told, layout: &Layout, out: &mut dyn Write) -> io::
         Line::of(Role::Strong, &told.name).with(told.status.role(), &format!("  {}", told.status.name()));
     page.rule(title, Line::of(Role::Dim, &told.agent))?;
     if let Some(reason) = &told.reason {
-        page.line(Line::of(Role::Plain, reason))?;
+        page.text(Line::default(), &Line::default(), Role::Plain, reason, Fold::Whole)?;
     }
     if let Some(wire) = told.wire.as_ref().filter(|wire| !wire.is_equal()) {
         let words = format!("{} of {}", wire.asked, units::count(wire.expected as u64, "request"));

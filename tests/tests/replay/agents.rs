@@ -39,6 +39,7 @@ fn an_agent_that_does_all_of_it() {
 fn agents_that_do_not() {
     let place = suite(&["v4-thinking"]);
     let copy = copies(&place);
+    let empty = "for log in \"$DSH_HOME\"/sessions/*/*/session*; do : > \"$log\"; done";
     let second = "cd \"$DSH_HOME/sessions\"/*/ && cp -r session-* session-other";
     for (line, status, reason) in [
         ("exit 3".to_owned(), "failed", "the agent neither asked the model nor wrote a log (exit code 3)"),
@@ -55,9 +56,9 @@ fn agents_that_do_not() {
             "the agent wrote 2 logs, and one was expected: ",
         ),
         (
-            format!("{} && {copy} && : > \"$DSH_HOME\"/sessions/*/*/session*", asks(ASKS)),
+            format!("{} && {copy} && {empty}", asks(ASKS)),
             "failed",
-            "dsh would refuse",
+            "dsh would refuse the log that the agent wrote: ",
         ),
     ] {
         let (one, code) = told(&place, &line, &[]);
@@ -73,7 +74,7 @@ fn what_an_agent_is_given() {
     fs::write(place.path().join("suite/v4-multi-turn/workspace/plan.txt"), "a plan\n").unwrap();
     let line = r#"echo "$#: $1, $2"; cat plan.txt; echo "$DEEPSEEK_API_KEY $DSHLOG_PROMPT" >&2; test -d "$DSH_HOME""#;
     let (one, code) = told(&place, line, &[]);
-    assert_eq!(one["stdout"], "2: Turn one, Turn two\na plan", "{one}");
+    assert_eq!(one["stdout"], "3: Turn one, Turn two\na plan", "{one}");
     assert_eq!(one["stderr"], "dshlog-replay Turn one");
     assert_eq!((one["exitCode"].as_i64(), code), (Some(0), 1));
 }

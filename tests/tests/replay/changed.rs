@@ -37,18 +37,20 @@ impl Plain {
         fs::write(&self.log, lines.join("\n") + "\n").unwrap();
     }
 
-    /// What comes out when the first row of a type that holds `from` behind `behind` has `to` there.
+    /// What comes out when the first row of a type that holds the first of these texts behind `behind` has others there.
     #[track_caller]
-    fn changed(&self, kind: &str, behind: &str, from: &str, to: &str) -> (Value, u64) {
+    fn changed(&self, kind: &str, behind: &str, changes: &[(&str, &str)]) -> (Value, u64) {
         let mut lines = self.lines.clone();
         let start = format!(r#"{{"type":"{kind}","#);
+        let from = changes[0].0;
         let fits = |line: &String| {
             line.starts_with(&start) && line.find(behind).is_some_and(|at| line[at..].contains(from))
         };
         let row = lines.iter().position(fits).unwrap_or_else(|| panic!("no {kind} has {from}"));
         let line = &mut lines[row];
         let at = line.find(behind).unwrap();
-        let changed = line[at..].replacen(from, to, 1);
+        let changed =
+            changes.iter().fold(line[at..].to_owned(), |text, (from, to)| text.replacen(from, to, 1));
         line.truncate(at);
         line.push_str(&changed);
         let seq = Doc::parse(line.as_str()).unwrap().root().get("seq").and_then(Js::as_count).unwrap();
@@ -59,20 +61,37 @@ impl Plain {
     }
 }
 
-/// A piece of an answer: the message that is made of it is another one.
+/// Another answer of the model: the message that is recorded for it is not what comes of it.
+const ANSWER: [(&str, &str); 2] = [(r#"["Pla""#, r#"["Fla""#), ("Planned.", "Flanned.")];
+
 #[test]
 fn a_chunk() {
     let plain = Plain::of("v4-todo");
-    let (one, seq) = plain.changed("assistant/message", r#""stream""#, r#""texts":[""#, r#""texts":["X"#);
+    let (one, seq) = plain.changed("assistant/message", r#""stream""#, &ANSWER);
     let first = &one["events"]["first"];
     assert_eq!(one["status"], "differs", "{one}");
     assert_eq!(
         (first["a"]["seq"].as_u64(), first["a"]["type"].as_str()),
         (Some(seq), Some("assistant/message"))
     );
-    assert!(first["pointer"].as_str().unwrap().starts_with("/data/message/content/"), "{first}");
-    // The next request tells of it, too.
-    assert_ne!(one["asked"]["first"], Value::Null);
+    assert_eq!(
+        (first["pointer"].as_str(), first["b"]["value"].as_str()),
+        (Some("/data/message/content/0/text"), Some("Flanned."))
+    );
+    // It was the last answer, so that nobody was asked otherwise.
+    assert_eq!((one["transport"].as_str(), &one["asked"]["first"]), (Some("http"), &Value::Null));
+}
+
+/// A piece alone: the stream contradicts itself, and no model can have sent it.
+#[test]
+fn a_piece_of_a_chunk() {
+    let plain = Plain::of("v4-todo");
+    let (one, seq) = plain.changed("assistant/message", r#""stream""#, &ANSWER[..1]);
+    assert_eq!(one["status"], "differs", "{one}");
+    let reason = one["reason"].as_str().unwrap();
+    let told =
+        format!("no model can have said what is recorded: no response gives the stream at seq {seq}: ");
+    assert!(reason.starts_with(&told), "{reason}");
 }
 
 /// What somebody said: the message that is made of it is another one.
@@ -80,7 +99,7 @@ fn a_chunk() {
 fn a_prompt() {
     let plain = Plain::of("v4-todo");
     let (one, seq) =
-        plain.changed("agent/inbox/spliced", r#""text":""#, r#""text":""#, r#""text":"Changed: "#);
+        plain.changed("agent/inbox/spliced", r#""text":""#, &[(r#""text":""#, r#""text":"Changed: "#)]);
     let first = &one["events"]["first"];
     assert_eq!(one["status"], "differs", "{one}");
     assert_eq!(first["a"]["type"], "user/message");
@@ -102,7 +121,7 @@ fn a_result() {
     let (told, code) = documents(&plain.place, &["suite"]);
     assert_eq!((told[0]["status"].as_str(), code), (Some("ok"), 0), "{}", told[0]);
 
-    let (one, seq) = plain.changed("tool/result", r#""text":""#, r#""text":""#, r#""text":"Changed: "#);
+    let (one, seq) = plain.changed("tool/result", r#""text":""#, &[(r#""text":""#, r#""text":"Changed: "#)]);
     let first = &one["events"]["first"];
     assert_eq!(one["status"], "differs", "{one}");
     assert_eq!((first["a"]["seq"].as_u64(), first["a"]["type"].as_str()), (Some(seq), Some("tool/result")));
@@ -118,7 +137,7 @@ fn a_result() {
 #[test]
 fn what_comes_out_is_accepted() {
     let plain = Plain::of("v4-todo");
-    let (one, _) = plain.changed("assistant/message", r#""stream""#, r#""texts":[""#, r#""texts":["X"#);
+    let (one, _) = plain.changed("assistant/message", r#""stream""#, &ANSWER);
     assert_eq!(one["status"], "differs");
     let record = fs::read(&plain.log).unwrap();
     let (told, code) = documents(&plain.place, &["suite", "--update"]);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use dshlog_codec::Seq;
 use dshlog_migrate::Kin;
 use dshlog_replay::agent::rerun::Record;
-use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, command, core};
+use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, Unserved, command, core};
 use dshlog_replay::scenario::{AgentChoice, Scenario};
 
 use super::targets::Job;
@@ -109,7 +110,7 @@ fn play_core(
     let mut bytes = Vec::new();
     made.log.write_lines(&mut bytes).map_err(Failure::failed)?;
     std::fs::write(&path, bytes).map_err(|fault| Failure::io("write", &path, fault))?;
-    match made.transport {
+    match &made.transport {
         Transport::Http(_) => told.transport = "http",
         Transport::Memory(why) => {
             told.transport = "memory";
@@ -122,15 +123,23 @@ fn play_core(
         told.reason = Some(out_of_time(scenario, stage));
     } else {
         compare(scenario, chosen, &path, stage, told)?;
-        if let Some(seq) = made.parted.filter(|_| told.status == Status::Ok) {
-            told.status = Status::Differs;
-            told.reason = Some(format!("the record lacks what the agent would write at seq {seq}"));
+        if told.status == Status::Ok {
+            told.reason = contradiction(&made.transport, made.parted);
+            told.status = if told.reason.is_some() { Status::Differs } else { Status::Ok };
         }
     }
     if told.status != Status::Ok && stage.keep {
         told.kept = Some(folder.keep());
     }
     Ok(())
+}
+
+/// Why a record is not what an agent could have written, though what comes out of it is the same.
+fn contradiction(transport: &Transport, parted: Option<Seq>) -> Option<String> {
+    if let Transport::Memory(Unserved::Answer(why)) = transport {
+        return Some(format!("no model can have said what is recorded: {why}"));
+    }
+    parted.map(|seq| format!("the record lacks what the agent would write at seq {seq}"))
 }
 
 fn play_command(
