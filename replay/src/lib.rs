@@ -17,6 +17,7 @@ mod new_event;
 pub mod projection;
 pub mod request;
 pub mod resume;
+pub mod script;
 pub mod stats;
 pub mod stream;
 pub mod surface;

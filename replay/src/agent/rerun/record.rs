@@ -124,13 +124,13 @@ impl Record {
     }
 
     /// Number of events that it inherited, with the mark behind them.
-    pub(super) fn inherited(&self) -> usize {
+    pub(crate) fn inherited(&self) -> usize {
         let marked = self.event(self.cut).is_some_and(|event| event.is("session/end-seed"));
         if self.header.is_seeded { self.cut + usize::from(marked) } else { 0 }
     }
 
     /// An event.
-    pub(super) fn event(&self, at: usize) -> Option<Event<'_>> {
+    pub(crate) fn event(&self, at: usize) -> Option<Event<'_>> {
         self.rows.get(at).map(|row| row.row.event())
     }
 
