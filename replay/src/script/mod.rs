@@ -23,7 +23,7 @@ use crate::request::image::{Attachments, NoAttachments};
 use crate::request::refusal::Refusal;
 use crate::request::route::RouteChange;
 use crate::surface::HistoryError;
-use crate::wire::{Dialect, OddStream, Unrepresentable};
+use crate::wire::{Dialect, Fidelity, OddStream, Unrepresentable};
 
 /// How a script is made.
 #[derive(Clone, Copy)]
@@ -36,6 +36,9 @@ pub struct Options<'o> {
     pub instruction: Option<&'o str>,
     /// The language of whoever asks; nothing for that of each recorded process.
     pub dialect: Option<Dialect>,
+    /// How near answers must come. One that is to come in another language than it was recorded in may have to be
+    /// [`Fidelity::Lenient`].
+    pub fidelity: Fidelity,
     /// Keep the pauses of the record.
     pub pauses: bool,
     /// Leave out titles and compactions, for whoever asks for steps only, as the embedded core does when it runs a record
@@ -52,6 +55,7 @@ impl Default for Options<'_> {
             route: RouteChange::default(),
             instruction: None,
             dialect: None,
+            fidelity: Fidelity::Exact,
             pauses: false,
             loop_only: false,
             on_diverged: OnDiverged::Fail,

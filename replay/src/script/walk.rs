@@ -14,9 +14,7 @@ use crate::request::call::Call;
 use crate::request::chat::ChatPrinter;
 use crate::request::messages::MessagesPrinter;
 use crate::request::refusal::Refusal;
-use crate::wire::{
-    Chunk, Dialect, Fidelity, Recorded, Recordings, respond, summary_answer, title_answer,
-};
+use crate::wire::{Chunk, Dialect, Fidelity, Recorded, Recordings, respond, summary_answer, title_answer};
 
 /// What the client says of a compaction whose answer it could not use (`docs/spec/messages-wire.md`, 11.4).
 const NO_TEXT: &str = "summarization produced no text summary content";
@@ -88,18 +86,16 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// The language of whoever asks for what is recorded here, and how near an answer in it can come.
-    fn dialect(&self, seq: Seq) -> (Dialect, Fidelity) {
-        let own = self.record.dialect(seq);
-        let asked = self.options.dialect.unwrap_or(own);
-        (asked, if asked == own { Fidelity::Exact } else { Fidelity::Lenient })
+    /// The language of whoever asks for what is recorded here.
+    fn dialect(&self, seq: Seq) -> Dialect {
+        self.options.dialect.unwrap_or_else(|| self.record.dialect(seq))
     }
 
     /// A step of the agent.
     fn settled(&mut self, event: &Event<'_>, recorded: Recorded<'_>) -> Result<(), Why> {
-        let (dialect, fidelity) = self.dialect(event.seq);
+        let dialect = self.dialect(event.seq);
         // What failed before it was sent is in no conversation.
-        let Some(served) = respond(recorded, dialect, fidelity)? else { return Ok(()) };
+        let Some(served) = respond(recorded, dialect, self.options.fidelity)? else { return Ok(()) };
         let call = self.requests.settled(event).map(|request| request.call());
         let body = match call {
             Some(Ok(call)) => print(&mut self.messages, &mut self.chat, &call, dialect, self.options),
@@ -114,7 +110,7 @@ impl<'w> Walk<'w> {
     fn exchange(&mut self, seq: Seq, kind: Kind, expect: Option<Expect>, respond: Response) {
         let matcher = Matcher {
             kind: Some(kind),
-            dialect: Some(wire(self.dialect(seq).0)),
+            dialect: Some(wire(self.dialect(seq))),
             first_user: self.first_user.take(),
             ..Matcher::default()
         };
@@ -151,17 +147,13 @@ impl<'w> Walk<'w> {
     /// A title is asked for. Until one comes the request fails, which leaves no trace in a log.
     fn title_asked(&mut self, event: &Event<'_>) -> Result<(), Why> {
         let Some(call) = Call::title(event) else { return Ok(()) };
-        let (dialect, _) = self.dialect(event.seq);
+        let dialect = self.dialect(event.seq);
         let body = print(&mut self.messages, &mut self.chat, &call, dialect, self.options);
         let expect = self.expect(event.seq, body)?;
         self.title = Some(self.scripted.script.side.len());
         self.scripted.script.side.push(Side {
             name: format!("title, seq {}", event.seq),
-            matcher: Matcher {
-                kind: Some(Kind::Title),
-                dialect: Some(wire(dialect)),
-                ..Matcher::default()
-            },
+            matcher: Matcher { kind: Some(Kind::Title), dialect: Some(wire(dialect)), ..Matcher::default() },
             expect,
             times: Some(1),
             respond: Response::error(400, "invalid_request_error", "no title is recorded"),
@@ -178,10 +170,11 @@ impl<'w> Walk<'w> {
         let Some(side) = self.title.take().and_then(|title| self.scripted.script.side.get_mut(title)) else {
             return Ok(());
         };
-        let text = |value: Option<Js<'_>>| value.and_then(Js::as_str).map(|text| text.to_owned()).unwrap_or_default();
+        let text = |value: Option<Js<'_>>| {
+            value.and_then(Js::as_str).map(|text| text.to_owned()).unwrap_or_default()
+        };
         let model = source.and_then(|source| source.path(&["model", "model"]));
-        let own = self.record.dialect(event.seq);
-        let dialect = self.options.dialect.unwrap_or(own);
+        let dialect = self.dialect(event.seq);
         let chunks = title_answer(text(event.member("title")), text(model), dialect);
         side.respond = answer(event.seq, &chunks, dialect)?;
         Ok(())
@@ -190,7 +183,7 @@ impl<'w> Walk<'w> {
     /// A compaction came to its end.
     fn compaction(&mut self, event: &Event<'_>) -> Result<(), Why> {
         let Some(compaction) = self.requests.compaction(event) else { return Ok(()) };
-        let (dialect, _) = self.dialect(event.seq);
+        let dialect = self.dialect(event.seq);
         let Some(respond) = self.compaction_answer(event, dialect)? else { return Ok(()) };
         let call = self.requests.compaction_call(&compaction, self.options.instruction, None);
         let body = match call {
@@ -217,10 +210,7 @@ impl<'w> Walk<'w> {
         let error = error.to_string();
         let said = |text: &str, stop| {
             let blocks = vec![server::script::Block::text(text)];
-            Response {
-                message: Some(Message { blocks, stop, ..Message::default() }),
-                ..Response::default()
-            }
+            Response { message: Some(Message { blocks, stop, ..Message::default() }), ..Response::default() }
         };
         Ok(Some(match error.as_str() {
             NO_TEXT => said("", None),

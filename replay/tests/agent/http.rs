@@ -22,7 +22,11 @@ fn scripted(record: &Record, options: Options<'_>) -> Option<(Scripted, [Dialect
 }
 
 /// Run a record again against a script.
-fn run(record: &Record, script: Script, dialects: [Dialect; 2]) -> (Rerun, dshlog_fixture_server::Verdict, String) {
+fn run(
+    record: &Record,
+    script: Script,
+    dialects: [Dialect; 2],
+) -> (Rerun, dshlog_fixture_server::Verdict, String) {
     let server = FixtureServer::spawn(script).unwrap();
     let mut models = dialects.map(|dialect| {
         let mut endpoint = Endpoint::new(server.url(), dialect);
@@ -143,7 +147,7 @@ fn a_request_that_is_another_one_does_not_pass() {
     for (other, good) in [
         (changed("/tmp/ws/project", "/srv/else where"), true),
         (changed(first_tool, r#""name":"bash2""#), false),
-        (changed("Your working directory is", "Your working directory was"), false),
+        (changed("You are an AI agent", "You are no AI agent"), false),
     ] {
         let made = script(&[&log.record()], options).unwrap();
         let (_, verdict, trouble) = run(&other.record(), made.script, [Dialect::Messages; 2]);
