@@ -20,8 +20,6 @@ use dshlog_tests::runtime::{ModelServer, Moved, Runtime, Session, Store, files_o
 
 #[path = "runtime/forks.rs"]
 mod forks;
-#[path = "runtime/replayed.rs"]
-mod replayed;
 #[path = "runtime/served.rs"]
 mod served;
 #[path = "runtime/watch.rs"]

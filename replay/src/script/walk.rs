@@ -167,6 +167,7 @@ impl<'w> Walk<'w> {
         if !source.and_then(|source| source.get("kind")).is_some_and(|kind| kind.is("provider")) {
             return Ok(());
         }
+        let dialect = self.dialect(event.seq);
         let Some(side) = self.title.take().and_then(|title| self.scripted.script.side.get_mut(title)) else {
             return Ok(());
         };
@@ -174,7 +175,6 @@ impl<'w> Walk<'w> {
             value.and_then(Js::as_str).map(|text| text.to_owned()).unwrap_or_default()
         };
         let model = source.and_then(|source| source.path(&["model", "model"]));
-        let dialect = self.dialect(event.seq);
         let chunks = title_answer(text(event.member("title")), text(model), dialect);
         side.respond = answer(event.seq, &chunks, dialect)?;
         Ok(())

@@ -3,6 +3,9 @@
 //!
 //! Each case is a captured conversation with a description of how it was made (`info.json`).
 
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may stop and speak")]
+
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
