@@ -144,6 +144,16 @@ impl Runtime {
         Ok(command)
     }
 
+    /// The same runtime without the search tool that lies beside it, as the makers of the captured conversations had it.
+    ///
+    /// # Errors
+    /// When there can be no other name for it: that needs a file system with hard links, and the same one.
+    pub fn alone(self) -> io::Result<Self> {
+        let program = self.person.path().join("dsh");
+        fs::hard_link(self.program.canonicalize()?, &program)?;
+        Ok(Runtime { program, ..self })
+    }
+
     /// A file for `--patch` that mounts the plugin which carries out the steps of `DSHLOG_ACTIONS`, in place of the one-shot
     /// runner.
     ///

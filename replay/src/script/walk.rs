@@ -217,11 +217,17 @@ impl<'w> Walk<'w> {
             TRUNCATED => said("The beginning of a summary", Some(Stop::MaxTokens)),
             text if text.starts_with(TOO_LARGE) => {
                 self.gap(event.seq, Missing::Answer);
-                said("A summary.", None)
+                said(&"too long ".repeat(tokens(text)), None)
             }
             _ => Response::error(400, "invalid_request_error", error),
         }))
     }
+}
+
+/// How many tokens an error says that a summary had.
+fn tokens(error: &str) -> usize {
+    let digits = error.split_once('(').map_or("", |(_, rest)| rest);
+    digits.split(' ').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
 }
 
 fn print(

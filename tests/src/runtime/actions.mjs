@@ -14,10 +14,21 @@ export function apply(ctx) {
 
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
 
+/** Wait until the server answers a request of the agent and has nothing more to say. */
+async function underWay() {
+  for (;;) {
+    const { requests } = await (await fetch(`${process.env.DEEPSEEK_BASE_URL}/admin`)).json()
+    if (requests.some(({ kind, answer }) => kind === 'agent' && answer === null)) break
+    await sleep(50)
+  }
+  await sleep(1000)
+}
+
 async function run(ctx, actions) {
   await ctx.get('loader')?.await()
+  // With a member for an effort that nobody set, too: without one a session that goes on keeps its last one.
   const { provider, model, reasoningEffort } = ctx.agentDefaultModel.currentSelection()
-  const agentOptions = { provider, model, ...(reasoningEffort === undefined ? {} : { reasoningEffort }) }
+  const agentOptions = { provider, model, reasoningEffort }
   const agents = new Map()
   let current
   const open = (id, { agent }) => agents.set(id, current = agent)
@@ -51,7 +62,7 @@ async function run(ctx, actions) {
         break
       // The recorded run counted pieces of an answer; here the server stalls behind the last one that is recorded.
       case 'frames':
-        await sleep(2500)
+        await underWay()
         break
       case 'event':
         while (events().filter(({ type }) => type === action.type).length < action.count) await sleep(10)
