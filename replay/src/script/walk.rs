@@ -10,7 +10,7 @@ use super::response::response;
 use super::{Asked, Gap, Missing, Options, Scripted, Why};
 use crate::agent::rerun::Record;
 use crate::request::Requests;
-use crate::request::call::Call;
+use crate::request::call::{COMPACTION_TOKENS_CHAT, Call};
 use crate::request::chat::ChatPrinter;
 use crate::request::messages::MessagesPrinter;
 use crate::request::refusal::Refusal;
@@ -182,9 +182,12 @@ impl<'w> Walk<'w> {
 
     /// A compaction came to its end.
     fn compaction(&mut self, event: &Event<'_>) -> Result<(), Why> {
-        let Some(compaction) = self.requests.compaction(event) else { return Ok(()) };
+        let Some(mut compaction) = self.requests.compaction(event) else { return Ok(()) };
         let dialect = self.dialect(event.seq);
         let Some(respond) = self.compaction_answer(event, dialect)? else { return Ok(()) };
+        if self.record.dialect(event.seq) == Dialect::Chat {
+            compaction.max_tokens.get_or_insert(COMPACTION_TOKENS_CHAT);
+        }
         let call = self.requests.compaction_call(&compaction, self.options.instruction, None);
         let body = match call {
             Ok(call) => print(&mut self.messages, &mut self.chat, &call, dialect, self.options),

@@ -14,11 +14,20 @@ export function apply(ctx) {
 
 const sleep = ms => new Promise(resolve => setTimeout(resolve, ms))
 
+const asked = async () => (await (await fetch(`${process.env.DEEPSEEK_BASE_URL}/admin`)).json()).requests
+
+/** True when nobody asks the server for a while: a subagent that is done wakes its parent. */
+async function isQuiet() {
+  const before = await asked()
+  await sleep(1000)
+  const after = await asked()
+  return before.length === after.length && after.every(({ answer }) => answer !== null)
+}
+
 /** Wait until the server answers a request of the agent and has nothing more to say. */
 async function underWay() {
   for (;;) {
-    const { requests } = await (await fetch(`${process.env.DEEPSEEK_BASE_URL}/admin`)).json()
-    if (requests.some(({ kind, answer }) => kind === 'agent' && answer === null)) break
+    if ((await asked()).some(({ kind, answer }) => kind === 'agent' && answer === null)) break
     await sleep(50)
   }
   await sleep(1000)
@@ -28,6 +37,7 @@ async function run(ctx, actions) {
   await ctx.get('loader')?.await()
   // With a member for an effort that nobody set, too: without one a session that goes on keeps its last one.
   const { provider, model, reasoningEffort } = ctx.agentDefaultModel.currentSelection()
+  process.stderr.write(JSON.stringify(ctx.agentDefaultModel.currentSelection()) + '\n')
   const agentOptions = { provider, model, reasoningEffort }
   const agents = new Map()
   let current
@@ -59,6 +69,7 @@ async function run(ctx, actions) {
         break
       case 'idle':
         await agent.whenIdle()
+        while (events().some(({ type }) => type.startsWith('subagent/')) && !await isQuiet()) await agent.whenIdle()
         break
       // The recorded run counted pieces of an answer; here the server stalls behind the last one that is recorded.
       case 'frames':
