@@ -19,6 +19,7 @@ pub mod request;
 pub mod resume;
 pub mod runner;
 pub mod scenario;
+pub mod script;
 pub mod stats;
 pub mod stream;
 pub mod surface;

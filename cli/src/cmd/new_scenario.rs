@@ -60,11 +60,11 @@ fn fill(scenario: &Path, chosen: &Chosen, header: &Header) -> io::Result<String>
     let session = format!("sessions/{project}/{folder}");
     copy(&chosen.path, &scenario.join(&session))?;
     if let Some(member) = &chosen.member {
-        for child in children(&member.root, header) {
-            let names =
-                child.folder().and_then(|folder| Some((folder.parent()?.file_name()?, folder.file_name()?)));
-            if let Some((project, folder)) = names {
-                copy(&child.0, &scenario.join("sessions").join(project).join(folder))?;
+        for child in descendants(&member.root, header) {
+            let folder =
+                child.parent().and_then(|folder| Some((folder.parent()?.file_name()?, folder.file_name()?)));
+            if let Some((project, folder)) = folder {
+                copy(&child, &scenario.join("sessions").join(project).join(folder))?;
             }
         }
     }
@@ -74,21 +74,13 @@ fn fill(scenario: &Path, chosen: &Chosen, header: &Header) -> io::Result<String>
     Ok(session)
 }
 
-/// The log of a child.
-struct Child(PathBuf);
-
-impl Child {
-    fn folder(&self) -> Option<&Path> {
-        self.0.parent()
-    }
-}
-
-/// The sessions below a root that descend from this one, and are no forks that stand for themselves.
-fn children(root: &Path, header: &Header) -> Vec<Child> {
+/// The logs below a root of the sessions that this one gave work to, and that those gave work to. Forks stand for
+/// themselves.
+pub(super) fn descendants(root: &Path, header: &Header) -> Vec<PathBuf> {
     let Ok(walk) = Walk::new(root) else { return Vec::new() };
     let logs: Vec<(PathBuf, Header)> = walk.sessions.iter().filter_map(read).collect();
     let mut known = vec![header.id.clone()];
-    let mut found: Vec<Child> = Vec::new();
+    let mut found = Vec::new();
     // Children may have children; no session is its own ancestor for longer than there are sessions.
     for _ in 0..logs.len() {
         let before = known.len();
@@ -96,7 +88,7 @@ fn children(root: &Path, header: &Header) -> Vec<Child> {
             let of_known = header.parent_session.as_ref().is_some_and(|parent| known.contains(parent));
             if of_known && header.delegation_depth > 0 && !known.contains(&header.id) {
                 known.push(header.id.clone());
-                found.push(Child(path.clone()));
+                found.push(path.clone());
             }
         }
         if known.len() == before {

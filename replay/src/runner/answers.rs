@@ -1,7 +1,11 @@
 //! What a record has the model answer, and what it implies that the model was asked.
 
+use std::collections::HashMap;
+
 use dshlog_codec::Seq;
-use dshlog_codec::json::{Js, JsString};
+use dshlog_codec::json::JsString;
+use dshlog_fixture_server::Script;
+use dshlog_fixture_server::script::Exchange;
 
 use super::images::Placeholders;
 use crate::Position;
@@ -11,8 +15,11 @@ use crate::request::chat::ChatPrinter;
 use crate::request::messages::MessagesPrinter;
 use crate::request::refusal::Refusal;
 use crate::request::{Request, Requests};
+use crate::script::response::response;
 use crate::surface::HistoryError;
-use crate::wire::{Dialect, Fidelity, OddStream, Recording, Recordings, Served, Unrepresentable, respond};
+use crate::wire::{
+    Block, Chunk, Dialect, Fidelity, OddStream, Recording, Recordings, Served, Unrepresentable, respond,
+};
 
 /// The requests of a record that were sent, in order, with their answers.
 #[derive(Debug, Default)]
@@ -21,8 +28,6 @@ pub struct Answers {
     pub asked: Vec<Asked>,
     /// What is answered.
     pub served: Vec<Served>,
-    /// The title that the session got.
-    pub title: Option<JsString>,
     /// Each process speaks the dialect that it spoke; else all speak Messages.
     pub own_dialects: bool,
 }
@@ -42,6 +47,14 @@ pub enum Unserved {
     /// No answer gives a recorded stream.
     #[error(transparent)]
     Answer(#[from] Unrepresentable),
+    /// A stream that nobody can have recorded.
+    #[error("the stream at seq {seq} contradicts itself: the pieces of block {index} do not make the block")]
+    Contradiction {
+        /// The event that holds it.
+        seq: Seq,
+        /// The block.
+        index: u64,
+    },
     /// A request that cannot be made from what the log holds.
     #[error("the request that ended at seq {seq} cannot be made again: {refusal}")]
     Request {
@@ -59,13 +72,23 @@ pub enum Unserved {
 }
 
 impl Answers {
+    /// A script that gives them, one a request, in order.
+    pub(super) fn script(&mut self) -> Script {
+        let served = std::mem::take(&mut self.served);
+        let exchange = |served| Exchange { respond: response(served, false), ..Exchange::default() };
+        let exchanges = served.into_iter().map(exchange).collect();
+        let script = Script { name: "the record".to_owned(), exchanges, ..Script::default() };
+        super::playable(script)
+    }
+
     /// Of a record: each of its processes in its own dialect, or all in Messages where that cannot tell the streams.
     ///
     /// # Errors
     /// A record that no server can play.
     pub fn of(record: &Record) -> Result<Self, Unserved> {
         match Answers::spoken(record, true) {
-            Err(Unserved::Answer(_)) => Answers::spoken(record, false),
+            // Why it does not work in its own words says more.
+            Err(Unserved::Answer(why)) => Answers::spoken(record, false).map_err(|_| Unserved::Answer(why)),
             answers => answers,
         }
     }
@@ -81,10 +104,6 @@ impl Answers {
         let Ok(()) = record.each(&mut |event| {
             if fault.is_some() {
                 return;
-            }
-            if event.is("session/title") {
-                let title = event.member("title").and_then(Js::as_str);
-                gathered.answers.title = title.map(|title| title.to_owned());
             }
             let recording = gathered.recordings.see(event);
             let is_own = event.seq.0 >= inherited;
@@ -117,7 +136,12 @@ impl Gather {
         dialect: Dialect,
     ) -> Result<(), Unserved> {
         // What failed before anything was sent waits for no answer.
-        let Some(served) = respond(recording.recorded(), dialect, Fidelity::Exact)? else { return Ok(()) };
+        let served = respond(recording.recorded(), dialect, Fidelity::Exact);
+        let served = served.map_err(|why| match contradiction(recording) {
+            Some(index) => Unserved::Contradiction { seq: event.seq, index },
+            None => Unserved::Answer(why),
+        })?;
+        let Some(served) = served else { return Ok(()) };
         let Some(request) = self.requests.settled(event) else { return Ok(()) };
         let body = self.printer.body(request, dialect);
         let body = body.map_err(|refusal| Unserved::Request { seq: event.seq, refusal })?;
@@ -125,6 +149,28 @@ impl Gather {
         self.answers.served.push(served);
         Ok(())
     }
+}
+
+/// The first block of a stream that is not what its pieces make.
+fn contradiction(recording: &Recording) -> Option<u64> {
+    let mut pieces: HashMap<u64, JsString> = HashMap::new();
+    for (_, chunk) in &recording.chunks {
+        let (index, piece) = match chunk {
+            Chunk::TextDelta { index, text } | Chunk::ReasoningDelta { index, text } => (index, text),
+            Chunk::ToolCallDelta { index, arguments, .. } => (index, arguments),
+            Chunk::BlockEnd { index, block } => {
+                let (Block::Text(whole) | Block::Reasoning(whole) | Block::ToolCall { arguments: whole, .. }) =
+                    block;
+                if pieces.remove(index).is_some_and(|made| made != *whole) {
+                    return Some(*index);
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        pieces.entry(*index).or_default().push_string(piece);
+    }
+    None
 }
 
 /// Prints bodies of either dialect.

@@ -12,13 +12,15 @@ use std::time::Duration;
 
 use dshlog_codec::LogFile;
 use dshlog_codec::home::{Home, Walk};
-use dshlog_fixture_server::{Capture, FixtureServer, Kind, Outcome, ServerThread, Verdict};
+use dshlog_fixture_server::script::OnDiverged;
+use dshlog_fixture_server::{Capture, FixtureServer, Kind, Outcome, Script, ServerThread, Verdict};
 use tempfile::TempDir;
 
-use super::answers::Answers;
 use super::group::{self, Limit};
-use super::{RunError, Wire, WireDifference, deadline, serve};
+use super::{RunError, Wire, WireDifference, deadline, playable};
 use crate::agent::rerun::Record;
+use crate::script;
+use crate::wire::{Dialect, Fidelity};
 
 /// Variables that must not lead an agent elsewhere.
 const LEADING: [&str; 8] = [
@@ -100,13 +102,14 @@ impl CommandRun {
     }
 }
 
-/// Run a record again.
+/// Run a record again; the first of `records` is that of the session, the others those of its subagents.
 ///
 /// # Errors
 /// A record that no server can play, and what keeps a command from being started.
-pub fn run(record: &Record, settings: &Settings) -> Result<CommandRun, RunError> {
-    let answers = Answers::of(record)?;
-    let server = FixtureServer::spawn(serve::script(&answers))?;
+pub fn run(records: &[&Record], settings: &Settings) -> Result<CommandRun, RunError> {
+    let script = script(records, &settings.program)?;
+    let expected = script.exchanges.len();
+    let server = FixtureServer::spawn(script)?;
     let stage = Stage::new(settings, &server)?;
     let ended = stage.play(settings)?;
     let captures = server.captures();
@@ -114,11 +117,27 @@ pub fn run(record: &Record, settings: &Settings) -> Result<CommandRun, RunError>
     Ok(CommandRun {
         ended,
         logs: stage.logs(),
-        wire: wire(answers.asked.len(), &captures),
+        wire: wire(expected, &captures),
         verdict,
         said: ["stdout", "stderr"].map(|name| tail(&stage.folder.path().join(name))),
         folder: stage.folder,
     })
+}
+
+/// What the server says. Who asks for something else than was recorded is answered all the same: what becomes of that is worth
+/// more than an end there.
+fn script(records: &[&Record], program: &Program) -> Result<Script, RunError> {
+    let options = script::Options { on_diverged: OnDiverged::Answer, ..script::Options::default() };
+    let made = match program {
+        // The dsh of today speaks Messages, whatever was spoken when it was recorded.
+        Program::Dsh(_) => {
+            let spoken = script::Options { dialect: Some(Dialect::Messages), ..options };
+            let lenient = script::Options { fidelity: Fidelity::Lenient, ..spoken };
+            script::script(records, spoken).or_else(|_| script::script(records, lenient))?
+        }
+        Program::Shell(_) => script::script(records, options)?,
+    };
+    Ok(playable(made.script))
 }
 
 /// What the server makes of the requests of an agent.
@@ -135,7 +154,9 @@ fn wire(expected: usize, captures: &[Capture]) -> Wire {
             Outcome::Diverged { differences, .. } => {
                 let first = differences.first();
                 let place = first.map(|first| first.pointer.clone()).unwrap_or_default();
-                (place, first.map_or_else(String::new, ToString::to_string))
+                let told = first.map_or_else(String::new, ToString::to_string);
+                let what = told.strip_prefix(&format!("{place}: ")).unwrap_or(&told).to_owned();
+                (place, what)
             }
             Outcome::Unmatched(report) => {
                 let place = report.first_place().unwrap_or_default().to_owned();

@@ -14,7 +14,7 @@ use dshlog_fixture_server::{Capture, FixtureServer, Verdict};
 use super::answers::{Answers, Unserved};
 use super::group::Limit;
 use super::images::Placeholders;
-use super::{RunError, Wire, deadline, serve};
+use super::{RunError, Wire, deadline};
 use crate::Request;
 use crate::agent::http::{Endpoint, HttpModel};
 use crate::agent::model::{Model, ModelError};
@@ -64,11 +64,11 @@ pub struct Settings {
 /// # Errors
 /// A record that does not fold, and no server.
 pub fn run(record: &Record, settings: &Settings) -> Result<CoreRun, RunError> {
-    let answers = match Answers::of(record) {
+    let mut answers = match Answers::of(record) {
         Ok(answers) => answers,
         Err(unserved) => return from_memory(record, settings, unserved),
     };
-    let server = FixtureServer::spawn(serve::script(&answers))?;
+    let server = FixtureServer::spawn(answers.script())?;
     let limit = Limit { until: deadline(settings.timeout), stop: &settings.stop };
     let clock = Clock { limit, is_over: Cell::new(false) };
     let model = |dialect| {

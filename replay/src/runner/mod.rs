@@ -1,7 +1,7 @@
 //! Running a recorded session again, by whoever is to be judged.
 //!
 //! [`core`] drives the embedded agent core, [`command`] a process; both are answered by a fixture server that says what the
-//! record says ([`answers`]). What comes of it is a log and what the server was asked; whether that is what was recorded,
+//! record says ([`answers`], [`crate::script`]). What comes of it is a log and what the server was asked; whether that is what was recorded,
 //! `dshlog_replay::compare` tells. Not for: reading the record, which may be of any generation.
 
 pub mod answers;
@@ -9,9 +9,11 @@ pub mod command;
 pub mod core;
 mod group;
 mod images;
-mod serve;
 
 use std::time::{Duration, Instant};
+
+use dshlog_fixture_server::script::{Matcher, Response, Side};
+use dshlog_fixture_server::{Kind, Script};
 
 use crate::Position;
 
@@ -73,6 +75,16 @@ impl Wire {
     }
 }
 
+/// A script that a server takes, also of a record in which nobody asks for anything.
+fn playable(mut script: Script) -> Script {
+    if script.exchanges.is_empty() && script.side.is_empty() {
+        let matcher = Matcher { kind: Some(Kind::Title), ..Matcher::default() };
+        let respond = Response::error(404, "not_found_error", "nobody asks in the record");
+        script.side.push(Side { matcher, respond, ..Side::default() });
+    }
+    script
+}
+
 /// When so much time is over; of a time that no clock reaches, some day.
 fn deadline(time: Duration) -> Instant {
     const DAY: Duration = Duration::from_hours(24);
@@ -105,12 +117,9 @@ pub enum RunError {
     /// No server.
     #[error("no server for its model")]
     Server(#[from] dshlog_fixture_server::ServerError),
-    /// A stream of the record is none that a model could have sent.
-    #[error("the record holds a stream that no model could have sent")]
-    Stream(#[from] crate::wire::OddStream),
-    /// A stream of the record that no answer gives, so that no agent behind HTTP can be given it.
+    /// A record that no server can play, so that no agent behind HTTP can be given it.
     #[error("the record cannot be served")]
-    Unserved(#[from] Unserved),
+    Script(#[from] crate::script::ScriptError),
     /// A folder for the agent.
     #[error("cannot {action} {}", path.display())]
     Folder {

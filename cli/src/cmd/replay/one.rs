@@ -14,6 +14,7 @@ use dshlog_replay::scenario::{AgentChoice, Scenario};
 use super::targets::Job;
 use super::update;
 use crate::cmd::diff::Pair;
+use crate::cmd::new_scenario::descendants;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::replay::{Status, Told};
 use crate::select::{self, Chosen};
@@ -90,6 +91,16 @@ fn record(chosen: &Chosen) -> Result<Record, Failure> {
     Ok(record)
 }
 
+/// The records of its subagents that lie beside it, and can be read.
+fn children(chosen: &Chosen, record: &Record) -> Vec<Record> {
+    let Some(member) = &chosen.member else { return Vec::new() };
+    let paths = descendants(&member.root, record.header());
+    paths
+        .iter()
+        .filter_map(|path| self::record(&select::placed(path, Some(&member.root), Path::new("/"))).ok())
+        .collect()
+}
+
 fn play_core(
     scenario: &Scenario,
     chosen: &Chosen,
@@ -136,8 +147,8 @@ fn play_core(
 
 /// Why a record is not what an agent could have written, though what comes out of it is the same.
 fn contradiction(transport: &Transport, parted: Option<Seq>) -> Option<String> {
-    if let Transport::Memory(Unserved::Answer(why)) = transport {
-        return Some(format!("no model can have said what is recorded: {why}"));
+    if let Transport::Memory(why @ Unserved::Contradiction { .. }) = transport {
+        return Some(why.to_string());
     }
     parted.map(|seq| format!("the record lacks what the agent would write at seq {seq}"))
 }
@@ -162,7 +173,9 @@ fn play_command(
         told.fail("the record has no prompt; `prompts` in scenario.toml can give some".to_owned());
         return Ok(());
     }
-    let run = command::run(record, &settings).map_err(|fault| cannot(&fault))?;
+    let children = children(chosen, record);
+    let records: Vec<&Record> = std::iter::once(record).chain(&children).collect();
+    let run = command::run(&records, &settings).map_err(|fault| cannot(&fault))?;
     told.transport = "http";
     told.exit = match run.ended {
         Ended::Well => Some(0),
@@ -277,7 +290,7 @@ fn cannot(fault: &RunError) -> Failure {
         cause = error.source();
     }
     match fault {
-        RunError::Agent(_) | RunError::Stream(_) | RunError::Unserved(_) => Failure::refused(text),
+        RunError::Agent(_) | RunError::Script(_) => Failure::refused(text),
         _ => Failure::failed(text),
     }
 }

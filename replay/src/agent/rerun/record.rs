@@ -148,7 +148,7 @@ impl Record {
     }
 
     /// An event.
-    pub(super) fn event(&self, at: usize) -> Option<Event<'_>> {
+    pub(crate) fn event(&self, at: usize) -> Option<Event<'_>> {
         self.rows.get(at).map(|row| row.row.event())
     }
 
