@@ -119,6 +119,14 @@ impl Ctx {
         etcetera::home_dir().ok()
     }
 
+    /// The dsh of this machine: `$DSHLOG_DSH`, else what `PATH` has.
+    #[expect(clippy::unused_self, reason = "what the environment says is asked of the context")]
+    pub(crate) fn dsh(&self) -> PathBuf {
+        std::env::var_os("DSHLOG_DSH")
+            .filter(|path| !path.is_empty())
+            .map_or_else(|| "dsh".into(), PathBuf::from)
+    }
+
     /// Whether to show everything: `-v`.
     pub(crate) fn is_verbose(&self) -> bool {
         self.verbose

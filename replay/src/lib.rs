@@ -2,7 +2,7 @@
 //!
 //! Useful for: what the model was sent at any point of a log, the states that dsh keeps beside it, what it cost, what a
 //! resume would append, what a fork begins with, what is different in two sessions; for running a session again, or a fresh
-//! one ([`agent`]). Not for: deciding whether a log is valid (`dshlog_codec::check`), putting one into a home, or showing
+//! one ([`agent`]), and for judging agents by recorded sessions ([`scenario`], [`runner`]). Not for: deciding whether a log is valid (`dshlog_codec::check`), putting one into a home, or showing
 //! anything.
 
 pub mod agent;
@@ -17,6 +17,9 @@ mod new_event;
 pub mod projection;
 pub mod request;
 pub mod resume;
+pub mod runner;
+pub mod scenario;
+pub mod script;
 pub mod stats;
 pub mod stream;
 pub mod surface;

@@ -49,10 +49,22 @@ impl Runtime {
     /// # Panics
     /// Where no folder can be made: a test cannot go on.
     pub fn find() -> Option<Self> {
+        Runtime::below("runtime")
+    }
+
+    /// The runtime of dsh 0.1.5-rc.1, which lies beside the other one.
+    ///
+    /// # Panics
+    /// Where no folder can be made: a test cannot go on.
+    pub fn find_older() -> Option<Self> {
+        Runtime::below("runtime-0.1.5rc1")
+    }
+
+    fn below(folder: &str) -> Option<Self> {
         let cache = std::env::var_os("DSHLOG_ORACLE_CACHE").map(PathBuf::from);
-        let program = cache.map(|cache| cache.join("runtime/dsh")).filter(|program| program.exists());
+        let program = cache.map(|cache| cache.join(folder).join("dsh")).filter(|program| program.exists());
         if program.is_none() {
-            skip("no real runtime (DSHLOG_ORACLE_CACHE)");
+            skip(&format!("no real runtime (DSHLOG_ORACLE_CACHE/{folder})"));
         }
         Some(Runtime {
             program: program?,
@@ -131,7 +143,37 @@ impl Runtime {
         }
         Ok(command)
     }
+
+    /// The same runtime without the search tool that lies beside it, as the makers of the captured conversations had it.
+    ///
+    /// # Errors
+    /// When there can be no other name for it: that needs a file system with hard links, and the same one.
+    pub fn alone(self) -> io::Result<Self> {
+        let program = self.person.path().join("dsh");
+        fs::hard_link(self.program.canonicalize()?, &program)?;
+        Ok(Runtime { program, ..self })
+    }
+
+    /// A file for `--patch` that mounts the plugin which carries out the steps of `DSHLOG_ACTIONS`, in place of the one-shot
+    /// runner.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn actions(&self) -> io::Result<PathBuf> {
+        let at = |name: &str| self.person.path().join(name);
+        fs::write(at("actions.mjs"), ACTIONS)?;
+        let overlay = json!([
+            {"id": "headless-startup", "disabled": true},
+            {"id": "headless-runner", "disabled": true},
+            {"insert": [{"id": "dshlog-actions", "name": at("actions.mjs")}]},
+        ]);
+        fs::write(at("actions.yml"), overlay.to_string())?;
+        Ok(at("actions.yml"))
+    }
 }
+
+/// A plugin that carries out steps.
+const ACTIONS: &str = include_str!("runtime/actions.mjs");
 
 /// A plugin that goes on with any session.
 const DRIVER: &str = include_str!("runtime/driver.mjs");

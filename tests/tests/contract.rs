@@ -25,6 +25,8 @@ fn help() {
         "fork",
         "doctor",
         "serve",
+        "replay",
+        "new-scenario",
         "completions",
         "man",
     ] {

@@ -9,7 +9,9 @@ mod index;
 mod ls;
 mod man;
 mod migrate;
+mod new_scenario;
 mod read;
+mod replay;
 mod request;
 mod search;
 mod serve;
@@ -29,7 +31,9 @@ pub(crate) use index::Index;
 pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
+pub(crate) use new_scenario::NewScenario;
 pub(crate) use read::Read;
+pub(crate) use replay::Replay;
 pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use search::{Search, Sort};
 pub(crate) use serve::Serve;
@@ -172,6 +176,8 @@ pub(crate) enum Command {
     Fork(Fork),
     Doctor(Doctor),
     Serve(Serve),
+    Replay(Replay),
+    NewScenario(NewScenario),
     Completions(Completions),
     Man(Man),
 }

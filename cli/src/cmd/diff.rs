@@ -11,6 +11,7 @@ use dshlog_codec::json::Js;
 use dshlog_codec::{Event, Header};
 use dshlog_migrate::Kin;
 use dshlog_replay::compare::{Rule, Rules, Source, Survey};
+use dshlog_replay::scenario::Compared;
 
 use super::read::tell_end;
 use crate::args::{Diff, Format, What};
@@ -18,7 +19,7 @@ use crate::ctx::Ctx;
 use crate::exit::{Failure, Outcome};
 use crate::render::diff::{Layout, Report, Shown, json, text};
 use crate::select;
-use crate::source::{Form, Log};
+use crate::source::{Checked, Form, Log};
 
 /// Differences that are shown without `--full`.
 const SHOWN: usize = 20;
@@ -97,12 +98,17 @@ fn rules(args: &Diff) -> Result<Rules, Failure> {
     if let Some(both) = args.keep.iter().find(|name| args.ignore.contains(name)) {
         return Err(Failure::usage(format!("`{both}` cannot be kept and ignored")));
     }
+    Ok(changed(Rules::default(), &args.keep, &args.ignore))
+}
+
+/// Rules without those that are to be kept, and with those that are to be ignored, by their names; `all` for everything.
+pub(super) fn changed(rules: Rules, keep: &[String], ignore: &[String]) -> Rules {
     let of = |names: &[String]| -> Vec<Rule> {
         let all = names.iter().any(|name| name == "all");
         Rule::ALL.into_iter().filter(|rule| all || names.iter().any(|name| name == rule.name())).collect()
     };
-    let rules = of(&args.ignore).into_iter().fold(Rules::default(), Rules::with);
-    Ok(of(&args.keep).into_iter().fold(rules, Rules::without))
+    let rules = of(ignore).into_iter().fold(rules, Rules::with);
+    of(keep).into_iter().fold(rules, Rules::without)
 }
 
 /// A log that was judged, and what was learned of it on the way.
@@ -118,18 +124,52 @@ struct Judged {
 fn open(ctx: &mut Ctx, args: &Diff, typed: &str, rules: Rules) -> Result<Judged, Failure> {
     let chosen = select::session(ctx, typed, None)?;
     let log = Log::open(&chosen, Form::Current, &Arc::<Kin>::default())?;
+    let (judged, checked) = judge(log, args.turn, rules)?;
+    tell_end(ctx, &judged.log, &checked);
+    Ok(judged)
+}
+
+/// Judge a log, and learn of it what a comparison needs.
+fn judge(log: Log, turn: Option<u64>, rules: Rules) -> Result<(Judged, Checked), Failure> {
     let mut survey = Survey::new(&log.header, rules);
     let (mut events, mut has_turn) = (0, false);
     let mut checked = log.check(|event| {
         events += 1;
-        has_turn |= args.turn.is_some()
-            && event.is("turn/start")
-            && event.member("turn").and_then(Js::as_count) == args.turn;
+        has_turn |=
+            turn.is_some() && event.is("turn/start") && event.member("turn").and_then(Js::as_count) == turn;
         survey.see(event);
     })?;
     checked.session()?;
-    tell_end(ctx, &log, &checked);
-    Ok(Judged { log, survey, events, has_turn })
+    Ok((Judged { log, survey, events, has_turn }, checked))
+}
+
+/// Two logs that lie there, compared in events and requests, for whoever runs one of them again.
+pub(super) struct Pair {
+    /// Their events.
+    pub(super) events: Option<Report>,
+    /// The requests that they imply.
+    pub(super) requests: Option<Report>,
+}
+
+impl Pair {
+    /// Compare two logs.
+    pub(super) fn of(
+        [a, b]: [Log; 2],
+        rules: Rules,
+        compared: Compared,
+        context: usize,
+    ) -> Result<Pair, Failure> {
+        let asked = Asked { turn: None, context, most: SHOWN };
+        let ((a, _), (b, _)) = (judge(a, None, rules)?, judge(b, None, rules)?);
+        let requests = compared.requests.then(|| forms::requests(&a, &b, &asked)).transpose()?;
+        let events = compared.events.then(|| events::report(a, b, &asked)).transpose()?;
+        Ok(Pair { events, requests })
+    }
+
+    /// Nothing is different.
+    pub(super) fn is_equal(&self) -> bool {
+        [&self.events, &self.requests].into_iter().flatten().all(|report| report.is_equal)
+    }
 }
 
 /// The events of an opened log.

@@ -10,8 +10,10 @@ mod ls;
 mod man;
 mod migrate;
 mod moment;
+mod new_scenario;
 mod passed_over;
 mod read;
+mod replay;
 mod request;
 mod search;
 mod serve;
@@ -38,6 +40,8 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Fork(args) => fork::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),
         Command::Serve(args) => serve::run(ctx, &args),
+        Command::Replay(args) => replay::run(ctx, &args),
+        Command::NewScenario(args) => new_scenario::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),
     }

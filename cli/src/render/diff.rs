@@ -15,7 +15,7 @@ use super::text::{visible, width};
 use super::units;
 use crate::source::Log;
 
-pub(crate) use document::json;
+pub(crate) use document::{json, member};
 pub(crate) use request::{RequestReport, request_json, request_text};
 
 /// Places of one event that are shown.
@@ -216,8 +216,17 @@ pub(crate) fn text(report: &Report, layout: &Layout, out: &mut dyn Write) -> io:
     page.line(Line::of(Role::Warn, "different").with(Role::Dim, &format!("  {}", summary(report))))
 }
 
+/// Where two logs part, in a line.
+pub(crate) fn first_place(report: &Report) -> Option<Line> {
+    let first = report.first.and_then(|first| report.items.get(first))?;
+    Some(place_words(Line::default(), first))
+}
+
 fn first_words(first: &Item) -> Line {
-    let line = Line::of(Role::Warn, "first difference: ");
+    place_words(Line::of(Role::Warn, "first difference: "), first)
+}
+
+fn place_words(line: Line, first: &Item) -> Line {
     if first.mark == Mark::Header {
         return line.with(Role::Plain, "the header");
     }

@@ -10,6 +10,7 @@ pub(crate) mod ls;
 pub(crate) mod migrate;
 pub(crate) mod page;
 pub(crate) mod progress;
+pub(crate) mod replay;
 pub(crate) mod request;
 pub(crate) mod search;
 pub(crate) mod serve;

@@ -34,11 +34,16 @@ impl Line {
 
     /// The same line with another one behind it.
     #[must_use]
-    fn joined(mut self, other: Line) -> Self {
+    pub(crate) fn joined(mut self, other: Line) -> Self {
         for (role, text) in other.pieces {
             self = self.with(role, &text);
         }
         self
+    }
+
+    /// Its text, without roles.
+    pub(crate) fn text(&self) -> String {
+        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     /// Columns it takes.

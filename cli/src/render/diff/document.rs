@@ -7,6 +7,7 @@ use dshlog_replay::compare::{Change, Rule, Spot};
 use super::super::json::Object;
 use super::{Item, Mark, Place, Report, SideFacts};
 
+const SCHEMA: &str = "dshlog.diff/1";
 /// A longer value is not printed, unless all is.
 const LONGEST: usize = 8 * 1024;
 /// Places of one event that are listed, unless all are.
@@ -14,7 +15,20 @@ const CHANGES: usize = 50;
 
 /// Write the report as a document.
 pub(crate) fn json(report: &Report, full: bool, out: &mut dyn Write) -> io::Result<()> {
-    let mut document = Object::new("dshlog.diff/1");
+    let mut document = Object::new(SCHEMA);
+    fill(report, full, &mut document);
+    document.write_line(out)
+}
+
+/// The same document as a member of another one.
+pub(crate) fn member(name: &str, report: &Report, document: &mut Object) {
+    document.object(name, |object| {
+        object.text("schema", SCHEMA);
+        fill(report, false, object);
+    });
+}
+
+fn fill(report: &Report, full: bool, document: &mut Object) {
     document.text("what", report.shown.what);
     for (name, side) in ["a", "b"].into_iter().zip(&report.sides) {
         document.object(name, |object| facts(side, object));
@@ -31,7 +45,6 @@ pub(crate) fn json(report: &Report, full: bool, out: &mut dyn Write) -> io::Resu
     let differences = report.items.iter().filter(|item| item.is_difference());
     document.array("differences", differences, |item, object| difference(item, full, object));
     document.count("leftOut", report.left_out);
-    document.write_line(out)
 }
 
 fn facts(side: &SideFacts, object: &mut Object) {

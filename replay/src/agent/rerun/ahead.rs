@@ -178,9 +178,9 @@ pub(super) fn outcome(event: &Event<'_>, call: &Call) -> Outcome {
 }
 
 /// The policy of the first retry.
-pub(super) fn policy(record: &Record) -> Policy {
+pub(super) fn policy(record: &Record) -> Option<Policy> {
     let keys = (0..record.len()).filter(|at| record.made(*at) == Some(EventType::Retry));
     let mut keys =
         keys.filter_map(|at| Some(record.event(at)?.member("policyKey")?.as_str()?.to_lossy().into_owned()));
-    keys.next().and_then(|key| Policy::of_key(&key)).unwrap_or_default()
+    keys.next().and_then(|key| Policy::of_key(&key))
 }

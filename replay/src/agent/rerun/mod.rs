@@ -58,6 +58,8 @@ impl Rerun {
 pub struct Options<'o> {
     /// What a profile changed of the models' routes, which no log tells.
     pub route: RouteChange,
+    /// How failures are retried, where no retry in the record tells.
+    pub policy: Option<Policy>,
     /// Who is asked; nothing for the answers of the record.
     pub model: Option<&'o mut dyn Model>,
     /// Who is asked for processes that spoke Chat Completions ([`Record::dialect`]); nothing when that is no other.
@@ -134,10 +136,11 @@ enum Next {
 
 impl<'r> Replayed<'r> {
     fn new(record: &'r Record, options: Options<'r>) -> Self {
+        let usual = || options.policy.clone().unwrap_or_default();
         Replayed {
+            policy: ahead::policy(record).unwrap_or_else(usual),
             record,
             options,
-            policy: ahead::policy(record),
             pos: 0,
             ended: 0,
             settlement: None,

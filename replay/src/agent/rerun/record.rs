@@ -67,6 +67,24 @@ impl Record {
         Record { stored: generation, ..self }
     }
 
+    /// So many of its events were inherited: for those who learn it at the end of a walk, in front of
+    /// [`Record::finish`].
+    pub fn inherit(&mut self, cut: u64) {
+        self.cut = usize::try_from(cut).unwrap_or(usize::MAX);
+    }
+
+    /// The texts of the prompts that people gave, in order.
+    pub fn prompts(&self) -> Vec<String> {
+        let own = (self.inherited()..self.len()).filter_map(|at| self.event(at));
+        own.filter(|event| EventType::of(event.kind) == Some(EventType::InboxSpliced))
+            .filter(|event| event.member("target").is_some_and(|target| target.is("next-turn")))
+            .flat_map(|event| {
+                let messages = event.member("inserted").into_iter().flat_map(Js::elements);
+                messages.filter(|message| is_of_user(*message)).map(text_of).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+
     /// The record of a log.
     ///
     /// # Errors
@@ -124,13 +142,13 @@ impl Record {
     }
 
     /// Number of events that it inherited, with the mark behind them.
-    pub(super) fn inherited(&self) -> usize {
+    pub(crate) fn inherited(&self) -> usize {
         let marked = self.event(self.cut).is_some_and(|event| event.is("session/end-seed"));
         if self.header.is_seeded { self.cut + usize::from(marked) } else { 0 }
     }
 
     /// An event.
-    pub(super) fn event(&self, at: usize) -> Option<Event<'_>> {
+    pub(crate) fn event(&self, at: usize) -> Option<Event<'_>> {
         self.rows.get(at).map(|row| row.row.event())
     }
 
@@ -283,6 +301,18 @@ fn is_claim(event: &Event<'_>) -> bool {
     let removes = event.member("removedCount").and_then(Js::as_count).is_some_and(|count| count > 0);
     let inserts = event.member("inserted").is_some_and(|list| list.elements().next().is_some());
     removes && !inserts && event.member("outcome").is_none()
+}
+
+fn is_of_user(message: Js<'_>) -> bool {
+    let kind = message.get("source").and_then(|source| source.get("kind"));
+    kind.is_some_and(|kind| kind.is("user"))
+}
+
+/// The texts of a message, one behind the other.
+fn text_of(message: Js<'_>) -> String {
+    let blocks = message.get("content").into_iter().flat_map(Js::elements);
+    let texts = blocks.filter_map(|block| block.get("text").and_then(Js::as_str));
+    texts.map(|text| text.to_lossy().into_owned()).collect()
 }
 
 /// The end of a turn whose process never ended it.

@@ -1,0 +1,313 @@
+//! One scenario: read the record, run it again, compare.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use dshlog_codec::Seq;
+use dshlog_migrate::Kin;
+use dshlog_replay::agent::rerun::Record;
+use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, Unserved, command, core};
+use dshlog_replay::scenario::{AgentChoice, Scenario};
+
+use super::targets::Job;
+use super::update;
+use crate::cmd::diff::Pair;
+use crate::cmd::new_scenario::descendants;
+use crate::exit::{Failure, Outcome, shown};
+use crate::render::replay::{Status, Told};
+use crate::select::{self, Chosen};
+use crate::source::{Form, Log};
+
+/// The name of the log that the agent core writes.
+const LOG: &str = "session.v4.jsonl";
+
+/// What all scenarios have in common.
+pub(super) struct Stage {
+    /// The dsh of this machine.
+    pub(super) dsh: PathBuf,
+    /// Somebody has enough.
+    pub(super) stop: Arc<AtomicBool>,
+    /// Equal events around what differs.
+    pub(super) context: usize,
+    /// Folders of those that are not equal are kept.
+    pub(super) keep: bool,
+    /// What comes out is what is expected from now on.
+    pub(super) update: bool,
+}
+
+/// Run a scenario. Whatever is wrong with it is part of what is told.
+pub(super) fn run(job: &Job, stage: &Stage) -> Told {
+    let (scenario, chosen) = match &job.scenario {
+        Ok(scenario) => scenario,
+        Err(failure) => return job.refused(failure),
+    };
+    let begun = Instant::now();
+    let mut told = Told::new(job.name.clone());
+    scenario.agent.name().clone_into(&mut told.agent);
+    if stage.stop.load(Ordering::Relaxed) {
+        told.fail("interrupted".to_owned());
+    } else if let Err(failure) = play(scenario, chosen, stage, &mut told) {
+        told.fail(failure.to_string());
+        told.cannot_be = Some(failure.outcome());
+    }
+    told.millis = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    told
+}
+
+fn play(scenario: &Scenario, chosen: &Chosen, stage: &Stage, told: &mut Told) -> Result<(), Failure> {
+    let record = record(chosen)?;
+    told.session = Some(record.header().id.to_lossy().into_owned());
+    match &scenario.agent {
+        AgentChoice::Core => play_core(scenario, chosen, &record, stage, told),
+        AgentChoice::Dsh => {
+            let program = command::Program::Dsh(stage.dsh.clone());
+            play_command(scenario, chosen, &record, program, stage, told)
+        }
+        AgentChoice::Command(line) => {
+            let program = command::Program::Shell(line.clone());
+            play_command(scenario, chosen, &record, program, stage, told)
+        }
+    }
+}
+
+/// The record in a log of any generation; one that dsh refuses is not run again.
+fn record(chosen: &Chosen) -> Result<Record, Failure> {
+    let log = Log::open(chosen, Form::Current, &Arc::<Kin>::default())?;
+    let mut record = Record::new(log.header.to_current(), 0).stored_as(log.generation());
+    let mut fault = None;
+    let mut checked = log.check(|event| {
+        if let Err(error) = record.see(event) {
+            fault.get_or_insert(error);
+        }
+    })?;
+    checked.session()?;
+    if let Some(fault) = fault {
+        return Err(Failure::refused(fault));
+    }
+    record.inherit(checked.end().cut);
+    record.finish();
+    Ok(record)
+}
+
+/// The records of its subagents that lie beside it, and can be read.
+fn children(chosen: &Chosen, record: &Record) -> Vec<Record> {
+    let Some(member) = &chosen.member else { return Vec::new() };
+    let paths = descendants(&member.root, record.header());
+    paths
+        .iter()
+        .filter_map(|path| self::record(&select::placed(path, Some(&member.root), Path::new("/"))).ok())
+        .collect()
+}
+
+fn play_core(
+    scenario: &Scenario,
+    chosen: &Chosen,
+    record: &Record,
+    stage: &Stage,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    let settings = core::Settings {
+        idle: scenario.idle,
+        timeout: scenario.timeout,
+        retry: scenario.retry.clone(),
+        stop: Arc::clone(&stage.stop),
+    };
+    let made = core::run(record, &settings).map_err(|fault| cannot(&fault))?;
+    let folder = tempfile::Builder::new().prefix("dshlog-replay-").tempdir();
+    let folder = folder.map_err(|fault| Failure::io("make a folder in", &std::env::temp_dir(), fault))?;
+    let path = folder.path().join(LOG);
+    let mut bytes = Vec::new();
+    made.log.write_lines(&mut bytes).map_err(Failure::failed)?;
+    std::fs::write(&path, bytes).map_err(|fault| Failure::io("write", &path, fault))?;
+    match &made.transport {
+        Transport::Http(_) => told.transport = "http",
+        Transport::Memory(why) => {
+            told.transport = "memory";
+            told.from_memory = Some(why.to_string());
+        }
+    }
+    told.wire = made.wire;
+    if made.timed_out {
+        told.status = Status::TimedOut;
+        told.reason = Some(out_of_time(scenario, stage));
+    } else {
+        compare(scenario, chosen, &path, stage, told)?;
+        if told.status == Status::Ok {
+            told.reason = contradiction(&made.transport, made.parted);
+            told.status = if told.reason.is_some() { Status::Differs } else { Status::Ok };
+        }
+    }
+    if told.status != Status::Ok && stage.keep {
+        told.kept = Some(folder.keep());
+    }
+    Ok(())
+}
+
+/// Why a record is not what an agent could have written, though what comes out of it is the same.
+fn contradiction(transport: &Transport, parted: Option<Seq>) -> Option<String> {
+    if let Transport::Memory(why @ Unserved::Contradiction { .. }) = transport {
+        return Some(why.to_string());
+    }
+    parted.map(|seq| format!("the record lacks what the agent would write at seq {seq}"))
+}
+
+fn play_command(
+    scenario: &Scenario,
+    chosen: &Chosen,
+    record: &Record,
+    program: command::Program,
+    stage: &Stage,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    let settings = command::Settings {
+        program,
+        prompts: scenario.prompts.clone().unwrap_or_else(|| record.prompts()),
+        env: scenario.env.clone(),
+        workspace: scenario.workspace(),
+        timeout: scenario.timeout,
+        stop: Arc::clone(&stage.stop),
+    };
+    if settings.prompts.is_empty() {
+        told.fail("the record has no prompt; `prompts` in scenario.toml can give some".to_owned());
+        return Ok(());
+    }
+    let children = children(chosen, record);
+    let records: Vec<&Record> = std::iter::once(record).chain(&children).collect();
+    let run = command::run(&records, &settings).map_err(|fault| cannot(&fault))?;
+    told.transport = "http";
+    told.exit = match run.ended {
+        Ended::Well => Some(0),
+        Ended::Code(code) => Some(code),
+        Ended::Signal | Ended::TimedOut => None,
+    };
+    told.wire = Some(run.wire.clone());
+    told.said.clone_from(&run.said);
+    judge(scenario, chosen, &run, stage, told)?;
+    if told.status != Status::Ok && stage.keep {
+        told.kept = Some(run.keep());
+    }
+    Ok(())
+}
+
+/// What to say of a command that has ended.
+fn judge(
+    scenario: &Scenario,
+    chosen: &Chosen,
+    run: &CommandRun,
+    stage: &Stage,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    if run.ended == Ended::TimedOut {
+        told.status = Status::TimedOut;
+        told.reason = Some(out_of_time(scenario, stage));
+        return Ok(());
+    }
+    let ended = match run.ended {
+        Ended::Code(code) => format!(" (exit code {code})"),
+        Ended::Signal => " (it was killed by a signal)".to_owned(),
+        Ended::Well | Ended::TimedOut => String::new(),
+    };
+    let never_asked = run.wire.asked == 0 && run.wire.expected > 0;
+    match run.logs.as_slice() {
+        [] if never_asked => told.fail(format!("the agent neither asked the model nor wrote a log{ended}")),
+        [] => told.fail(format!("the agent wrote no log{ended}")),
+        [_] if never_asked => told.fail(format!("the agent never asked the model{ended}")),
+        [log] => compare(scenario, chosen, log, stage, told)?,
+        logs => {
+            let names: Vec<String> = logs
+                .iter()
+                .filter_map(|log| log.parent()?.file_name())
+                .map(|name| shown(Path::new(name)))
+                .collect();
+            told.fail(format!(
+                "the agent wrote {} logs, and one was expected: {}",
+                names.len(),
+                names.join(", ")
+            ));
+        }
+    }
+    if run.ended == Ended::Signal && told.status != Status::Failed {
+        told.fail("the agent was killed by a signal".to_owned());
+    }
+    Ok(())
+}
+
+/// Compare the log that came out with the one that is expected.
+fn compare(
+    scenario: &Scenario,
+    chosen: &Chosen,
+    path: &Path,
+    stage: &Stage,
+    told: &mut Told,
+) -> Result<(), Failure> {
+    let open = |chosen: &Chosen| Log::open(chosen, Form::Current, &Arc::<Kin>::default());
+    let made = select::placed(path, None, Path::new("/"));
+    let expected = scenario.expected.as_ref().map(|path| select::placed(path, None, Path::new("/")));
+    let expected = expected.as_ref().unwrap_or(chosen);
+    let against = |expected: &Chosen| -> Result<Pair, Failure> {
+        let (a, b) = (open(expected)?, open(&made)?);
+        // That of the agent is no fault of the scenario.
+        Pair::of([a, b], scenario.rules, scenario.compared, stage.context)
+    };
+    if let Err(refused) = open(&made).map_err(Failure::from).and_then(|log| {
+        let mut checked = log.check(|_| {})?;
+        checked.session()
+    }) {
+        told.fail(format!("dsh would refuse the log that the agent wrote: {refused}"));
+        return Ok(());
+    }
+    let pair = against(expected)?;
+    let is_equal = pair.is_equal();
+    let wire_differs = scenario.compared.requests
+        && scenario.expected.is_none()
+        && told.wire.as_ref().is_some_and(|wire| !wire.is_equal());
+    told.status = if is_equal && !wire_differs { Status::Ok } else { Status::Differs };
+    told.compared(pair.events, pair.requests);
+    if !is_equal && stage.update {
+        let is_record = scenario.expected.is_some() && against(chosen)?.is_equal();
+        update::accept(scenario, &made.path, is_record)?;
+        told.status = Status::Ok;
+        told.is_updated = true;
+    }
+    Ok(())
+}
+
+fn out_of_time(scenario: &Scenario, stage: &Stage) -> String {
+    if stage.stop.load(Ordering::Relaxed) {
+        return "interrupted".to_owned();
+    }
+    format!("it took more than {} s", scenario.timeout.as_secs_f64())
+}
+
+/// Why a scenario cannot be run.
+fn cannot(fault: &RunError) -> Failure {
+    let mut text = fault.to_string();
+    let mut cause = std::error::Error::source(fault);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    match fault {
+        RunError::Agent(_) | RunError::Script(_) => Failure::refused(text),
+        _ => Failure::failed(text),
+    }
+}
+
+impl Told {
+    /// It failed, for this reason.
+    pub(super) fn fail(&mut self, reason: String) {
+        self.status = Status::Failed;
+        self.reason = Some(reason);
+    }
+
+    /// How the whole command ends for it.
+    pub(super) fn outcome(&self) -> Outcome {
+        match (self.cannot_be, self.status) {
+            (Some(outcome), _) => outcome,
+            (None, Status::Ok) => Outcome::Clean,
+            (None, _) => Outcome::Found,
+        }
+    }
+}
