@@ -32,7 +32,7 @@ pub(super) async fn serve(mut connection: Connection, upstream: Arc<Upstream>, r
         };
         let keep = head.keeps_alive();
         let n = note(&record, &head, &body);
-        let mut relay = Relay { connection: &mut connection, record: &record, n, keep, head, framing: None };
+        let mut relay = Relay { connection: &mut connection, record: &record, n, keep, head, framing: None, left: None };
         let end = relay.run(&upstream, body).await;
         let goes_on = end == PassedEnd::Whole && keep && relay.framing != Some(Framing::Close);
         if let Some(passed) = record.lock().get_mut(n) {
@@ -82,6 +82,8 @@ struct Relay<'r> {
     head: Head,
     /// Of the answer, as the client is told.
     framing: Option<Framing>,
+    /// Bytes of the body that have not come, where that is known.
+    left: Option<u64>,
 }
 
 impl Relay<'_> {
@@ -119,6 +121,10 @@ impl Relay<'_> {
             if !is_there {
                 return PassedEnd::ClientLeft;
             }
+            if self.left == Some(0) {
+                // The client has all, and may leave before the end is told.
+                return PassedEnd::Whole;
+            }
         }
     }
 
@@ -128,6 +134,14 @@ impl Relay<'_> {
             // A client of HTTP/1.0 knows no chunks.
             Some(Framing::Chunked) if self.head.minor == 0 => Some(Framing::Close),
             framing => framing,
+        };
+        self.left = match said.framing {
+            None => Some(0),
+            Some(Framing::Length) => {
+                let length = said.headers.iter().find(|(name, _)| name == "content-length");
+                length.and_then(|(_, length)| length.trim().parse().ok())
+            }
+            Some(Framing::Chunked | Framing::Close) => None,
         };
         let mut lines = format!("HTTP/1.1 {} {}\r\n", said.status, reason(said.status));
         for (name, value) in &said.headers {
@@ -154,6 +168,8 @@ impl Relay<'_> {
         } else {
             self.connection.put(&bytes).await
         };
+        let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.left = self.left.map(|left| left.saturating_sub(count));
         let at = self.record.since_start(at);
         if let Some(said) = self.record.lock().get_mut(self.n).and_then(|passed| passed.answer.as_mut()) {
             said.pieces.push(Piece { at, bytes });

@@ -67,7 +67,7 @@ impl Written {
     /// The script as JSON.
     pub(super) fn text(&self, name: &str) -> String {
         let script = json!({ "name": name, "exchanges": self.exchanges, "side": self.side });
-        // `json` prints halves of surrogate pairs as they came; the layout is for people.
+        // In several lines, for people.
         let mut text = serde_json::to_string_pretty(&script).unwrap_or_else(|_| json::print(&script));
         text.push('\n');
         text
