@@ -25,6 +25,7 @@ fn help() {
         "fork",
         "doctor",
         "serve",
+        "record",
         "completions",
         "man",
     ] {

@@ -16,6 +16,7 @@ mod ls;
 mod migrate;
 mod read;
 mod recall;
+mod record;
 mod request;
 mod search;
 mod serve;

@@ -10,6 +10,7 @@ mod ls;
 mod man;
 mod migrate;
 mod read;
+mod record;
 mod request;
 mod search;
 mod serve;
@@ -30,6 +31,7 @@ pub(crate) use ls::{Column, Ls};
 pub(crate) use man::Man;
 pub(crate) use migrate::Migrate;
 pub(crate) use read::Read;
+pub(crate) use record::{Mode, Record};
 pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use search::{Search, Sort};
 pub(crate) use serve::Serve;
@@ -172,6 +174,7 @@ pub(crate) enum Command {
     Fork(Fork),
     Doctor(Doctor),
     Serve(Serve),
+    Record(Record),
     Completions(Completions),
     Man(Man),
 }

@@ -12,6 +12,7 @@ mod migrate;
 mod moment;
 mod passed_over;
 mod read;
+mod record;
 mod request;
 mod search;
 mod serve;
@@ -38,6 +39,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Fork(args) => fork::run(ctx, &args),
         Command::Doctor(args) => doctor::run(ctx, &args),
         Command::Serve(args) => serve::run(ctx, &args),
+        Command::Record(args) => record::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),
     }

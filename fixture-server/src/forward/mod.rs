@@ -143,6 +143,8 @@ pub struct Forwarder {
 #[derive(Debug)]
 struct Record {
     started: Instant,
+    /// Else requests and answers pass without a trace.
+    keeps: bool,
     passed: Mutex<Vec<Passed>>,
 }
 
@@ -150,6 +152,11 @@ impl Record {
     fn lock(&self) -> MutexGuard<'_, Vec<Passed>> {
         // A panic elsewhere leaves what is still worth keeping.
         self.passed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes something of a request that is kept.
+    fn change(&self, n: Option<usize>, change: impl FnOnce(&mut Passed)) {
+        n.and_then(|n| self.lock().get_mut(n).map(change));
     }
 
     fn since_start(&self, moment: Instant) -> Duration {
@@ -163,9 +170,21 @@ impl Forwarder {
     /// # Errors
     /// There is no port, or no thread.
     pub fn spawn(upstream: Upstream) -> Result<Forwarder, ServerError> {
+        Forwarder::start(upstream, true)
+    }
+
+    /// Passes requests on likewise, and keeps nothing.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn spawn_passing(upstream: Upstream) -> Result<Forwarder, ServerError> {
+        Forwarder::start(upstream, false)
+    }
+
+    fn start(upstream: Upstream, keeps: bool) -> Result<Forwarder, ServerError> {
         let no_thread = |source| ServerError::Thread { source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
-        let record = Arc::new(Record { started: Instant::now(), passed: Mutex::new(Vec::new()) });
+        let record = Arc::new(Record { started: Instant::now(), keeps, passed: Mutex::new(Vec::new()) });
         let (started, is_started) = mpsc::channel();
         let (stop, stopped) = watch::channel(false);
         let serve = {

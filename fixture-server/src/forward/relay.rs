@@ -31,13 +31,12 @@ pub(super) async fn serve(mut connection: Connection, upstream: Arc<Upstream>, r
             Received::Request(head, body) => (head, Arc::<[u8]>::from(body)),
         };
         let keep = head.keeps_alive();
-        let n = note(&record, &head, &body);
-        let mut relay = Relay { connection: &mut connection, record: &record, n, keep, head, framing: None, left: None };
+        let n = record.keeps.then(|| note(&record, &head, &body));
+        let mut relay =
+            Relay { connection: &mut connection, record: &record, n, keep, head, framing: None, left: None };
         let end = relay.run(&upstream, body).await;
         let goes_on = end == PassedEnd::Whole && keep && relay.framing != Some(Framing::Close);
-        if let Some(passed) = record.lock().get_mut(n) {
-            passed.end = Some(end.clone());
-        }
+        record.change(n, |passed| passed.end = Some(end.clone()));
         match end {
             PassedEnd::Whole | PassedEnd::Unreachable(_) if goes_on => {}
             PassedEnd::Whole | PassedEnd::Cut | PassedEnd::Unreachable(_) => return connection.close().await,
@@ -77,7 +76,8 @@ fn note(record: &Record, head: &Head, body: &Arc<[u8]>) -> usize {
 struct Relay<'r> {
     connection: &'r mut Connection,
     record: &'r Record,
-    n: usize,
+    /// Its number, when it is kept.
+    n: Option<usize>,
     keep: bool,
     head: Head,
     /// Of the answer, as the client is told.
@@ -154,9 +154,7 @@ impl Relay<'_> {
             header(&mut lines, "connection", "close");
         }
         lines.push_str("\r\n");
-        if let Some(passed) = self.record.lock().get_mut(self.n) {
-            passed.answer = Some(said);
-        }
+        self.record.change(self.n, |passed| passed.answer = Some(said));
         self.connection.put(lines.as_bytes()).await
     }
 
@@ -171,9 +169,11 @@ impl Relay<'_> {
         let count = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.left = self.left.map(|left| left.saturating_sub(count));
         let at = self.record.since_start(at);
-        if let Some(said) = self.record.lock().get_mut(self.n).and_then(|passed| passed.answer.as_mut()) {
-            said.pieces.push(Piece { at, bytes });
-        }
+        self.record.change(self.n, |passed| {
+            if let Some(said) = &mut passed.answer {
+                said.pieces.push(Piece { at, bytes });
+            }
+        });
         is_there
     }
 

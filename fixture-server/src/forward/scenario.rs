@@ -51,9 +51,8 @@ impl Scenario {
     pub fn of(passed: &[Passed], pauses: bool) -> Scenario {
         let secrets = Secrets::of(passed);
         let bodies = passed.iter().filter(|passed| !passed.body.is_empty());
-        let bodies = bodies.map(|passed| {
-            (passed.n, secrets.masked(&passed.body).unwrap_or_else(|| passed.body.to_vec()))
-        });
+        let bodies = bodies
+            .map(|passed| (passed.n, secrets.masked(&passed.body).unwrap_or_else(|| passed.body.to_vec())));
         Scenario {
             script: Written::of(passed, &secrets, pauses),
             requests: passed.iter().map(|passed| json::print(&passed.to_json(&secrets))).collect(),

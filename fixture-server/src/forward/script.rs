@@ -196,9 +196,7 @@ impl Passed {
     pub(super) fn to_json(&self, secrets: &Secrets) -> Value {
         let millis = |time: std::time::Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
         let headers = |headers: &[(String, String)]| -> Value {
-            let masked = |name: &str, value: &str| {
-                secrets.masked_text(&crate::capture::masked(name, value))
-            };
+            let masked = |name: &str, value: &str| secrets.masked_text(&crate::capture::masked(name, value));
             headers.iter().map(|(name, value)| json!([name, masked(name, value)])).collect()
         };
         let answer = self.answer.as_ref().map(|said| {

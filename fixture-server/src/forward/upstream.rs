@@ -167,9 +167,9 @@ fn ended(error: &Error, before_head: bool) -> PassedEnd {
     match error {
         Error::Io(fault) => match fault.kind() {
             io::ErrorKind::ConnectionReset => PassedEnd::Reset,
-            io::ErrorKind::UnexpectedEof
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionAborted => PassedEnd::Cut,
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+                PassedEnd::Cut
+            }
             _ if before_head => PassedEnd::Unreachable(fault.to_string()),
             _ => PassedEnd::Cut,
         },

@@ -64,7 +64,11 @@ fn secrets_go_to_the_service_and_nowhere_else() {
     let headers = "x-api-key: hush-hush-1\r\nauthorization: Bearer tell-nobody\r\ncookie: a=private-too\r\n";
     let request = post("/v1/messages", &asked, headers);
     let first = told(forwarder.address(), &request, PATIENCE);
-    assert!(first.headers.iter().any(|line| line == "set-cookie: session=very-private"), "{:?}", first.headers);
+    assert!(
+        first.headers.iter().any(|line| line == "set-cookie: session=very-private"),
+        "{:?}",
+        first.headers
+    );
     assert!(String::from_utf8_lossy(&first.body).contains(KEY), "the client gets all");
     assert!(service.stop().is_good());
 
@@ -75,7 +79,10 @@ fn secrets_go_to_the_service_and_nowhere_else() {
     for secret in [&KEY[3..], "hush-hush-1", "tell-nobody", "private-too", "very-private", "ef0123"] {
         assert!(!kept.contains(secret), "{secret} in {kept}");
     }
-    assert!(kept.contains("sk-********************************") && kept.contains(r#"["authorization","Bearer ***"]"#));
+    assert!(
+        kept.contains("sk-********************************")
+            && kept.contains(r#"["authorization","Bearer ***"]"#)
+    );
 
     // A run with another key is the same scenario, and so is the rest of the request.
     let again = FixtureServer::spawn(load(folder.path())).unwrap();

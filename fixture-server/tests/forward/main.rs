@@ -61,5 +61,7 @@ fn body(text: &str) -> Value {
 /// All files of a folder, as one text.
 fn all_text(folder: &Path) -> String {
     let files = std::fs::read_dir(folder).unwrap();
-    files.map(|file| String::from_utf8_lossy(&std::fs::read(file.unwrap().path()).unwrap()).into_owned()).collect()
+    files
+        .map(|file| String::from_utf8_lossy(&std::fs::read(file.unwrap().path()).unwrap()).into_owned())
+        .collect()
 }

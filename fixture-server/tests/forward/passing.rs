@@ -35,7 +35,10 @@ fn a_bad_day_passes_byte_for_byte() {
         assert_eq!(passed.end, expected.end, "{n}");
         ends.push(passed.end);
     }
-    assert!(ends.contains(&End::Closed) && ends.contains(&End::Reset) && ends.contains(&End::Silence), "{ends:?}");
+    assert!(
+        ends.contains(&End::Closed) && ends.contains(&End::Reset) && ends.contains(&End::Silence),
+        "{ends:?}"
+    );
     let passed = forwarder.stop();
     let names: Vec<&str> = passed.iter().map(|passed| passed.end.as_ref().unwrap().name()).collect();
     assert_eq!(names, ["whole", "whole", "cut", "reset", "whole", "whole", "whole", "client-left"]);
@@ -61,13 +64,17 @@ fn both_dialects_and_other_paths_pass() {
     // The same connection goes on.
     client.send(&post("/v1/files?x=1", &serde_json::json!({}), ""));
     let got = client.answer();
-    assert_eq!((got.status, got.header("x-made"), got.text().as_str()), (201, Some("yes"), r#"{"id":"file_1"}"#));
+    assert_eq!(
+        (got.status, got.header("x-made"), got.text().as_str()),
+        (201, Some("yes"), r#"{"id":"file_1"}"#)
+    );
     client.send(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_eq!(client.answer().status, 404);
     let captures = service.captures();
     let targets: Vec<&str> = captures.iter().map(|capture| capture.target.as_str()).collect();
     assert_eq!(targets, ["/base/chat/completions", "/base/v1/files?x=1", "/base/healthz"]);
-    let names = |headers: &[(String, String)]| headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let names =
+        |headers: &[(String, String)]| headers.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert!(!names(&captures[0].headers).iter().any(|name| name == "user-agent" || name == "accept"));
 }
 
@@ -84,7 +91,8 @@ fn take_request(stream: &mut TcpStream) {
     stream.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
 }
 
-const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
 
 /// The service says no more until its client has what was said: whoever holds anything back waits for ever.
 #[test]
@@ -189,7 +197,10 @@ fn a_service_that_is_not_there_is_told() {
 #[test]
 fn what_is_no_service() {
     let why = |url: &str| Upstream::new(url).unwrap_err().to_string();
-    assert_eq!(why("host"), "\"host\" is no address of a service: it begins with neither http:// nor https://");
+    assert_eq!(
+        why("host"),
+        "\"host\" is no address of a service: it begins with neither http:// nor https://"
+    );
     assert!(why("ftp://host").ends_with("neither http:// nor https://"));
     assert!(why("http://host/?a=b").ends_with("it has a query"));
     assert!(why("http://a b").ends_with("it is no URL"));
