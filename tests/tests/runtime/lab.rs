@@ -129,3 +129,44 @@ fn the_lab_with_the_real_dsh() {
     assert!(failed.transcript.contains("Half an answer"), "{}", failed.transcript);
     assert!(!failed.asked[1].to_string().contains("Half an answer"));
 }
+
+/// `dshlog record` around the real dsh, and the scenario in another home and folder, without the service.
+#[test]
+fn a_run_is_recorded_and_played_again() {
+    let Some(runtime) = Runtime::find() else { return };
+    let service = FixtureServer::spawn(Script::load(&lab().join("notes.toml")).unwrap()).unwrap();
+    let (first, second) = (Place::empty(PROGRAM), Place::empty(PROGRAM));
+    let scenario = first.path().join("run");
+    let record = |place: &Place, mode: &str, upstream: &str| {
+        let overlay = place.path().join("lab.yml");
+        let plugin = json!([{ "insert": [{ "id": "dshlog-lab", "name": lab().join("plugin.mjs") }] }]);
+        fs::write(&overlay, plugin.to_string()).unwrap();
+        // The environment of the runtime, in which our program runs it.
+        let alone = runtime.command(&place.home());
+        let mut command = std::process::Command::new(PROGRAM);
+        command
+            .env_clear()
+            .envs(alone.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("DEEPSEEK_API_KEY", "sk-0123456789abcdef0123")
+            .env("DSHLOG_LAB", json!({ "notes": notes() }).to_string())
+            .current_dir(place.path())
+            .args(["record", "--mode", mode, "--upstream", upstream, "--scenario"])
+            .arg(&scenario)
+            .arg("--")
+            .arg(alone.get_program())
+            .args(["headless", "--patch"])
+            .arg(&overlay)
+            .arg(QUESTION);
+        command.output().unwrap()
+    };
+    let recorded = record(&first, "record", &service.url());
+    assert!(recorded.status.success() && service.stop().is_good(), "{recorded:?}");
+    assert_eq!(String::from_utf8_lossy(&recorded.stdout).trim(), ANSWER);
+    let verified = first.told(&["verify", "run/home"]);
+    assert!(verified.contains("ok ") && verified.ends_with("[0]\n"), "{verified}");
+
+    let played = record(&second, "replay", "http://127.0.0.1:9");
+    let told = String::from_utf8_lossy(&played.stderr);
+    assert!(played.status.success() && told.contains("(0 exact, 3 normalized, 1 not compared)"), "{told}");
+    assert_eq!(String::from_utf8_lossy(&played.stdout).trim(), ANSWER);
+}
