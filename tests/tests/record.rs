@@ -27,14 +27,14 @@ const SCRIPT: &str = r#"
 const AGENT: &str = r#"
     address=${DEEPSEEK_BASE_URL#http://}
     ask() {
-        body="{\"model\":\"m\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"$1\"}]}"
+        body="{\"model\":\"m\",\"metadata\":{\"key\":\"sk-0123456789abcdef01\"},\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"$1\"}]}"
         exec 3<>"/dev/tcp/${address%:*}/${address##*:}"
         printf 'POST /v1/messages HTTP/1.1\r\nx-api-key: sk-0123456789abcdef01\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' "${#body}" "$body" >&3
         cat <&3
         exec 3<&- 3>&-
     }
     ask "${1:-hello there}"
-    ask "and my key is sk-0123456789abcdef01"
+    ask "and once more"
     mkdir -p "$DSH_HOME/sessions/--tmp-lab--/session-1"
     printf '%s\n' '{"type":"session","version":4,"id":"session-1","createdAt":0,"cwd":"/tmp/lab","isSeeded":false,"delegationDepth":0}' \
         > "$DSH_HOME/sessions/--tmp-lab--/session-1/session.v4.jsonl"

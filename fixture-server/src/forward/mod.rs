@@ -121,7 +121,7 @@ impl PassedEnd {
 /// use dshlog_fixture_server::{FixtureServer, Script};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let service = FixtureServer::spawn(Script::default())?;
+/// # let service = FixtureServer::spawn(Script::from_toml("[[exchanges]]\nrespond.body.text = 'Hello.'")?)?;
 /// # let url = service.url();
 /// let forwarder = Forwarder::spawn(Upstream::new(&url)?)?;
 /// println!("DEEPSEEK_BASE_URL={}", forwarder.url());

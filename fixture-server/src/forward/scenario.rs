@@ -99,7 +99,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Writes it into a folder, and reads the script back. What is there is never overwritten.
+    /// Writes it into a folder, and reads the script back. What is there is never overwritten. A scenario without anything
+    /// that a script can answer has no script.
     ///
     /// # Errors
     /// It cannot be written.
@@ -112,6 +113,9 @@ impl Scenario {
             list.push('\n');
         }
         write(&folder.join(LIST), list.as_bytes())?;
+        if self.counts() == (0, 0) {
+            return Ok(());
+        }
         let script = Scenario::script_in(folder);
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         write(&script, self.script.text(&name).as_bytes())?;
