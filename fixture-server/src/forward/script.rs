@@ -40,7 +40,7 @@ impl Written {
                 }
             };
             if !in_order(passed) {
-                written.side.push(side(passed, respond));
+                written.side.push(side(passed, &respond));
                 continue;
             }
             let mut exchange = json!({ "name": name(passed), "respond": respond });
@@ -99,7 +99,7 @@ fn path(passed: &Passed) -> &str {
     passed.target.split('?').next().unwrap_or_default()
 }
 
-fn side(passed: &Passed, respond: Value) -> Value {
+fn side(passed: &Passed, respond: &Value) -> Value {
     let matcher = match passed.kind {
         Kind::Other => json!({ "kind": "other", "path": { "equals": path(passed) } }),
         kind => json!({ "kind": kind.name() }),
