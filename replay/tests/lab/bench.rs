@@ -120,9 +120,9 @@ impl Run {
 
     /// The last text that the model said.
     pub(crate) fn last_text(&self) -> Option<String> {
-        let spoken =
+        let mut spoken =
             self.log.rows().iter().map(NewEvent::event).filter(|event| event.is("assistant/message"));
-        let last = spoken.last()?;
+        let last = spoken.next_back()?;
         let blocks = last.member("message")?.get("content")?.elements();
         let text = blocks.filter(|block| block.get("type").is_some_and(|kind| kind.is("text"))).last()?;
         Some(text.get("text")?.as_str()?.to_string())
