@@ -202,11 +202,15 @@ impl From<&Refusal> for Outcome {
     }
 }
 
+/// A header, by its name in lower case, whose value must not be kept.
+pub(crate) fn is_secret(name: &str) -> bool {
+    SECRET.contains(&name) || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
 /// The value of a header, without what must not be kept. A scheme such as `Bearer` stays.
-fn masked(name: &str, value: &str) -> String {
-    let secret = SECRET.contains(&name) || SECRET_PARTS.iter().any(|part| name.contains(part));
+pub(crate) fn masked(name: &str, value: &str) -> String {
     match value.split_once(' ') {
-        _ if !secret => value.to_owned(),
+        _ if !is_secret(name) => value.to_owned(),
         Some((scheme, _)) if name.ends_with("authorization") => format!("{scheme} ***"),
         _ => "***".to_owned(),
     }

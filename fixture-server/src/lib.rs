@@ -30,13 +30,18 @@
 //! # }
 //! ```
 //!
-//! What it is not: a model, a proxy, or a judge of session logs. It knows nothing of those.
+//! With the feature `forward`, `forward::Forwarder` passes requests on to a real service instead, and keeps what was said, as a
+//! script.
+//!
+//! What it is not: a model, or a judge of session logs. It knows nothing of those.
 
 mod admin;
 mod capture;
 mod deliver;
 mod dialect;
 mod error;
+#[cfg(feature = "forward")]
+pub mod forward;
 mod http;
 pub mod json;
 mod matching;

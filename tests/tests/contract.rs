@@ -27,6 +27,7 @@ fn help() {
         "serve",
         "replay",
         "new-scenario",
+        "record",
         "completions",
         "man",
     ] {

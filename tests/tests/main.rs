@@ -17,6 +17,7 @@ mod migrate;
 mod read;
 mod recall;
 mod replay;
+mod record;
 mod request;
 mod search;
 mod serve;

@@ -20,6 +20,8 @@ use dshlog_tests::runtime::{ModelServer, Moved, Runtime, Session, Store, files_o
 
 #[path = "runtime/forks.rs"]
 mod forks;
+#[path = "runtime/lab.rs"]
+mod lab;
 #[path = "runtime/served.rs"]
 mod served;
 #[path = "runtime/watch.rs"]

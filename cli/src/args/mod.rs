@@ -12,6 +12,7 @@ mod migrate;
 mod new_scenario;
 mod read;
 mod replay;
+mod record;
 mod request;
 mod search;
 mod serve;
@@ -34,6 +35,7 @@ pub(crate) use migrate::Migrate;
 pub(crate) use new_scenario::NewScenario;
 pub(crate) use read::Read;
 pub(crate) use replay::Replay;
+pub(crate) use record::{Mode, Record};
 pub(crate) use request::{Request, ToolUpdate, YesNo};
 pub(crate) use search::{Search, Sort};
 pub(crate) use serve::Serve;
@@ -178,6 +180,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Replay(Replay),
     NewScenario(NewScenario),
+    Record(Record),
     Completions(Completions),
     Man(Man),
 }

@@ -14,6 +14,7 @@ mod new_scenario;
 mod passed_over;
 mod read;
 mod replay;
+mod record;
 mod request;
 mod search;
 mod serve;
@@ -42,6 +43,7 @@ pub(crate) fn run(ctx: &mut Ctx, command: Command) -> Result<Outcome, Failure> {
         Command::Serve(args) => serve::run(ctx, &args),
         Command::Replay(args) => replay::run(ctx, &args),
         Command::NewScenario(args) => new_scenario::run(ctx, &args),
+        Command::Record(args) => record::run(ctx, &args),
         Command::Completions(args) => completions::run(ctx, &args),
         Command::Man(args) => man::run(ctx, &args),
     }

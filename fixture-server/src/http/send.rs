@@ -160,6 +160,33 @@ impl Connection {
         !self.ended && self.buffer.len() < self.limits.head
     }
 
+    /// Hands bytes to the system as they are. False when the client is not there any more.
+    #[cfg(feature = "forward")]
+    pub(crate) async fn put(&mut self, bytes: &[u8]) -> bool {
+        self.write(bytes).await.is_ok()
+    }
+
+    /// Waits until the client leaves, or says that nothing more comes, which is the same to whoever has long answers.
+    #[cfg(feature = "forward")]
+    pub(crate) async fn client_left(&mut self) {
+        while self.room() {
+            if self.stream.readable().await.is_err() || self.take_what_came().is_err() {
+                return;
+            }
+        }
+        if !self.ended {
+            // Too much came that is not looked at yet: the next write will tell.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Drops the connection with a reset.
+    #[cfg(feature = "forward")]
+    pub(crate) fn reset(self) {
+        // Without it the client sees an end of the connection, which is as near as this system comes.
+        self.stream.set_zero_linger().ok();
+    }
+
     fn take_what_came(&mut self) -> Result<(), Left> {
         self.buffer.reserve(1 << 10);
         match self.stream.try_read_buf(&mut self.buffer) {

@@ -139,6 +139,19 @@ pub fn converse(
     model: &mut dyn Model,
     tools: &dyn Tools,
 ) -> (Log, Result<(), AgentError>) {
+    converse_seen(header, setup, prompts, model, tools, &mut |_| {})
+}
+
+/// The same, and tell of every event as soon as it stands in the log: for a home that is kept while the session goes on,
+/// or for those who watch it.
+pub fn converse_seen(
+    header: Header,
+    setup: Setup,
+    prompts: &[&str],
+    model: &mut dyn Model,
+    tools: &dyn Tools,
+    seen: &mut dyn FnMut(&NewEvent),
+) -> (Log, Result<(), AgentError>) {
     let prompts = prompts.iter().map(|prompt| JsString::from(*prompt)).collect();
     let mut live = Live {
         clock: setup.start,
@@ -146,6 +159,7 @@ pub fn converse(
         prompts,
         model,
         tools,
+        seen,
         done: (0, 0),
         drawn: 0,
         wait: 0.0,
@@ -160,6 +174,8 @@ struct Live<'m> {
     prompts: VecDeque<JsString>,
     model: &'m mut dyn Model,
     tools: &'m dyn Tools,
+    /// Is told of every event.
+    seen: &'m mut dyn FnMut(&NewEvent),
     clock: Millis,
     /// The last step that ended.
     done: (u64, u64),
@@ -229,6 +245,7 @@ impl Live<'_> {
             .with("inserted", Tree::Array(vec![message.into()]));
         let time = self.tick();
         log.write(EventType::InboxSpliced, time, data, Placement::Off)?;
+        log.rows().last().into_iter().for_each(&mut self.seen);
         Ok(())
     }
 
@@ -309,6 +326,7 @@ impl World for Live<'_> {
     }
 
     fn written(&mut self, row: &NewEvent) {
+        (self.seen)(row);
         let event = row.event();
         let count = |name| event.member(name).and_then(Js::as_count).unwrap_or(0);
         if event.is("step/end") {

@@ -10,7 +10,7 @@ use dshlog_codec::json::{Doc, Fields, Js, Tree};
 
 use crate::request::header::printed;
 
-pub use notes::Notes;
+pub use notes::{Notes, NotesError};
 pub use process::{Program, Programs};
 pub use recorded::{Mismatch, RecordedTools};
 

@@ -1,6 +1,6 @@
 //! Two tools over notes that do not change: enough of a world for a laboratory in which every run is the same.
 
-use dshlog_codec::json::{Doc, Fields, JsStr, JsString, Tree};
+use dshlog_codec::json::{Doc, Fields, JsStr, JsString, JsonError, Tree};
 
 use super::{Call, Declaration, Outcome, Tools, json};
 
@@ -15,10 +15,45 @@ pub struct Notes {
     notes: Vec<(String, String)>,
 }
 
+/// What is no list of notes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotesError {
+    /// Not JSON.
+    #[error("the notes are not JSON")]
+    Unreadable(#[from] JsonError),
+    /// Not a list.
+    #[error("the notes are not a list")]
+    NoList,
+    /// An element that is no note.
+    #[error("element {index} of the notes has no id of a-z, 0-9 and \"-\", or no text")]
+    NoNote {
+        /// Which, from 0.
+        index: usize,
+    },
+}
+
 impl Notes {
     /// These notes, each an id and a text, in this order.
     pub fn new(notes: impl IntoIterator<Item = (String, String)>) -> Self {
         Notes { notes: notes.into_iter().collect() }
+    }
+
+    /// Notes out of a JSON text: a list of `{"id", "text"}`.
+    ///
+    /// # Errors
+    /// It is not JSON, or not of that form.
+    pub fn from_json(text: &str) -> Result<Self, NotesError> {
+        let doc = Doc::parse(text)?;
+        if !doc.root().is_array() {
+            return Err(NotesError::NoList);
+        }
+        let notes = doc.root().elements().enumerate().map(|(index, note)| {
+            let text = |name| Some(note.get(name)?.as_str()?.to_lossy().into_owned());
+            let note = text("id").filter(|id| is_id(id)).zip(text("text"));
+            note.ok_or(NotesError::NoNote { index })
+        });
+        Ok(Notes { notes: notes.collect::<Result<_, _>>()? })
     }
 
     fn search(&self, query: &str) -> Outcome {
@@ -115,6 +150,19 @@ mod tests {
         let content = Doc::parse(&*outcome.content).unwrap();
         let told = content.root().elements().next().and_then(|block| block.get("text")?.as_str()).unwrap();
         assert_eq!((told.to_string().as_str(), outcome.is_error), (text, is_error), "{tool} {arguments}");
+    }
+
+    #[test]
+    fn notes_out_of_a_text() {
+        let notes = Notes::from_json(r#"[{"id":"a","text":"one"},{"id":"b","text":"two"}]"#).unwrap();
+        assert_eq!(notes.notes, [("a".into(), "one".into()), ("b".into(), "two".into())]);
+        let fault = |text| Notes::from_json(text).unwrap_err().to_string();
+        assert_eq!(fault("[{"), "the notes are not JSON");
+        assert_eq!(fault(r#"{"id":"a","text":"one"}"#), "the notes are not a list");
+        for second in [r#"{"id":"B","text":"two"}"#, r#"{"id":"b"}"#, r#"{"id":1,"text":"two"}"#, "1"] {
+            let told = fault(&format!(r#"[{{"id":"a","text":"one"}},{second}]"#));
+            assert!(told.starts_with("element 1 of the notes"), "{second}: {told}");
+        }
     }
 
     #[test]
