@@ -1,7 +1,7 @@
 //! One log, event by event.
 
 use dshlog_codec::check::EventType;
-use dshlog_codec::json::Js;
+use dshlog_codec::json::{Js, JsStr};
 use dshlog_codec::{Event, Millis, Seq};
 use dshlog_fixture_server::script::{Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs};
 use dshlog_fixture_server::{self as server, Kind, json};
@@ -9,11 +9,11 @@ use dshlog_fixture_server::{self as server, Kind, json};
 use super::response::response;
 use super::{Asked, Gap, Missing, Options, Scripted, Why};
 use crate::agent::rerun::Record;
-use crate::request::Requests;
 use crate::request::call::{COMPACTION_TOKENS_CHAT, Call};
 use crate::request::chat::ChatPrinter;
 use crate::request::messages::MessagesPrinter;
 use crate::request::refusal::Refusal;
+use crate::request::{Request, Requests};
 use crate::wire::{Chunk, Dialect, Fidelity, Recorded, Recordings, respond, summary_answer, title_answer};
 
 /// What the client says of a compaction whose answer it could not use (`docs/spec/messages-wire.md`, 11.4).
@@ -96,7 +96,7 @@ impl<'w> Walk<'w> {
         let dialect = self.dialect(event.seq);
         // What failed before it was sent is in no conversation.
         let Some(served) = respond(recorded, dialect, self.options.fidelity)? else { return Ok(()) };
-        let call = self.requests.settled(event).map(|request| request.call());
+        let call = self.requests.settled(event).map(Request::call);
         let body = match call {
             Some(Ok(call)) => print(&mut self.messages, &mut self.chat, &call, dialect, self.options),
             Some(Err(refusal)) => Err(refusal),
@@ -171,9 +171,8 @@ impl<'w> Walk<'w> {
         let Some(side) = self.title.take().and_then(|title| self.scripted.script.side.get_mut(title)) else {
             return Ok(());
         };
-        let text = |value: Option<Js<'_>>| {
-            value.and_then(Js::as_str).map(|text| text.to_owned()).unwrap_or_default()
-        };
+        let text =
+            |value: Option<Js<'_>>| value.and_then(Js::as_str).map(JsStr::to_owned).unwrap_or_default();
         let model = source.and_then(|source| source.path(&["model", "model"]));
         let chunks = title_answer(text(event.member("title")), text(model), dialect);
         side.respond = answer(event.seq, &chunks, dialect)?;

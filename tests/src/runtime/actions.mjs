@@ -35,10 +35,8 @@ async function underWay() {
 
 async function run(ctx, actions) {
   await ctx.get('loader')?.await()
-  // With a member for an effort that nobody set, too: without one a session that goes on keeps its last one.
-  const { provider, model, reasoningEffort } = ctx.agentDefaultModel.currentSelection()
-  process.stderr.write(JSON.stringify(ctx.agentDefaultModel.currentSelection()) + '\n')
-  const agentOptions = { provider, model, reasoningEffort }
+  const { provider, model } = ctx.agentDefaultModel.currentSelection()
+  const agentOptions = { provider, model }
   const agents = new Map()
   let current
   const open = (id, { agent }) => agents.set(id, current = agent)
