@@ -35,8 +35,8 @@ async function underWay() {
 
 async function run(ctx, actions) {
   await ctx.get('loader')?.await()
-  const { provider, model } = ctx.agentDefaultModel.currentSelection()
-  const agentOptions = { provider, model }
+  const { provider, model, reasoningEffort } = ctx.agentDefaultModel.currentSelection()
+  const agentOptions = { provider, model, reasoningEffort }
   const agents = new Map()
   let current
   const open = (id, { agent }) => agents.set(id, current = agent)

@@ -3,7 +3,8 @@
 //!
 //! Each case is a captured conversation with a description of how it was made (`info.json`). What cannot come out equal is not
 //! among them: a model that quotes a drawn id, as that of a goal, quotes the old one; and of a summary that was too long the log
-//! keeps no more than its estimated tokens, so another one is as long only by chance. Images are uploaded, which no log records,
+//! keeps no more than its estimated tokens, so another one is as long only by chance. Of efforts, one that
+//! goes back to the default is asked for by dsh 0.2.1-rc.2 in a way that no step here takes. Images are uploaded, which no log records,
 //! and a process that is killed leaves no trace of what it was asking.
 
 #![cfg(unix)]
@@ -141,8 +142,11 @@ fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
     // A title that comes when the process has ended, or a fork was made, is lost. A client that is set to wait no longer than a
     // moment has to do without.
     let is_patient = !case.texts("patches").any(|patch| patch.contains("streamIdleTimeoutMs"));
-    if let Some(first) = made.script.exchanges.first_mut().filter(|_| is_patient) {
-        first.respond.pace.before_status_ms = TIME_FOR_A_TITLE_MS;
+    for number in (0..recorded.len()).filter(|_| is_patient) {
+        let first = made.exchanges.iter().position(|asked| asked.record == number);
+        if let Some(first) = first.and_then(|first| made.script.exchanges.get_mut(first)) {
+            first.respond.pace.before_status_ms = TIME_FOR_A_TITLE_MS;
+        }
     }
     let server = FixtureServer::spawn(made.script).unwrap();
     let (place, work) = (tempfile::tempdir().unwrap(), work());
@@ -332,7 +336,6 @@ mod current {
         two_sessions "two-sessions",
         prompt_changed "prompt-changed",
         tools_changed "tools-changed",
-        effort "effort",
         fork "fork",
         subagent "subagent",
         subagent_fork "subagent-fork",
