@@ -3,7 +3,9 @@
 use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Js, JsStr};
 use dshlog_codec::{Event, Millis, Seq};
-use dshlog_fixture_server::script::{Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs};
+use dshlog_fixture_server::script::{
+    Block, Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs,
+};
 use dshlog_fixture_server::{self as server, Kind, json};
 
 use super::response::response;
@@ -32,8 +34,10 @@ pub(super) struct Walk<'w> {
     recordings: Recordings,
     messages: MessagesPrinter,
     chat: ChatPrinter,
-    /// What a new conversation is known by, until it has begun.
-    first_user: Option<TextIs>,
+    /// What a conversation begins with, where that tells it from others.
+    begins: Option<String>,
+    /// It has begun.
+    has_begun: bool,
     /// The side rule whose title is still to come.
     title: Option<usize>,
 }
@@ -47,7 +51,8 @@ impl<'w> Walk<'w> {
         scripted: &'w mut Scripted,
     ) -> Self {
         Walk {
-            first_user: lane.as_ref().and_then(|_| first_user(record)),
+            begins: lane.as_ref().and_then(|_| first_user(record)),
+            has_begun: false,
             number,
             record,
             lane,
@@ -108,12 +113,15 @@ impl<'w> Walk<'w> {
     }
 
     fn exchange(&mut self, seq: Seq, kind: Kind, expect: Option<Expect>, respond: Response) {
-        let matcher = Matcher {
-            kind: Some(kind),
-            dialect: Some(wire(self.dialect(seq))),
-            first_user: self.first_user.take(),
-            ..Matcher::default()
-        };
+        // One dialect joins what else a message holds to its first text.
+        let first_user = self
+            .begins
+            .as_ref()
+            .filter(|_| !self.has_begun)
+            .map(|text| TextIs { starts_with: Some(text.clone()), ..TextIs::default() });
+        self.has_begun = true;
+        let dialect = Some(wire(self.dialect(seq)));
+        let matcher = Matcher { kind: Some(kind), dialect, first_user, ..Matcher::default() };
         self.scripted.script.exchanges.push(Exchange {
             name: format!("seq {seq}"),
             lane: self.lane.clone(),
@@ -261,7 +269,7 @@ fn wire(dialect: Dialect) -> server::Dialect {
 
 /// The first text that a user said in a session. What it inherited begins as its parent does, and a text with the
 /// working directory is another one elsewhere: neither tells sessions apart.
-fn first_user(record: &Record) -> Option<TextIs> {
+fn first_user(record: &Record) -> Option<String> {
     if record.header().is_seeded {
         return None;
     }
@@ -271,5 +279,5 @@ fn first_user(record: &Record) -> Option<TextIs> {
     let text = text.to_owned().as_str()?.to_owned();
     let cwd = record.header().cwd.as_ref().and_then(|cwd| cwd.as_str());
     let tells = !text.is_empty() && !cwd.is_some_and(|cwd| text.contains(cwd));
-    tells.then(|| TextIs { equals: Some(text), ..TextIs::default() })
+    tells.then_some(text)
 }
