@@ -161,7 +161,12 @@ impl<'w> Walk<'w> {
         self.title = Some(self.scripted.script.side.len());
         self.scripted.script.side.push(Side {
             name: format!("title, seq {}", event.seq),
-            matcher: Matcher { kind: Some(Kind::Title), dialect: Some(wire(dialect)), ..Matcher::default() },
+            matcher: Matcher {
+                kind: Some(Kind::Title),
+                dialect: Some(wire(dialect)),
+                last_user: self.begins.as_ref().map(|text| TextIs::containing(json::quote(text))),
+                ..Matcher::default()
+            },
             expect,
             times: Some(1),
             respond: Response::error(400, "invalid_request_error", "no title is recorded"),
@@ -219,11 +224,17 @@ impl<'w> Walk<'w> {
         let Some(error) = event.member("error").and_then(Js::as_str) else { return Ok(None) };
         let error = error.to_string();
         let said = |text: &str, stop| {
-            let blocks = vec![server::script::Block::text(text)];
+            let blocks = vec![Block::text(text)];
             Response { message: Some(Message { blocks, stop, ..Message::default() }), ..Response::default() }
         };
         Ok(Some(match error.as_str() {
-            NO_TEXT => said("", None),
+            // An answer without any block would be another failure.
+            NO_TEXT => Response::blocks([Block::Thinking {
+                text: "No words for it.".to_owned(),
+                split: Vec::new(),
+                pieces: Vec::new(),
+                signature: None,
+            }]),
             TRUNCATED => said("The beginning of a summary", Some(Stop::MaxTokens)),
             text if text.starts_with(TOO_LARGE) => {
                 self.gap(event.seq, Missing::Answer);
