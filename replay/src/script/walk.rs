@@ -1,19 +1,21 @@
 //! One log, event by event.
 
 use dshlog_codec::check::EventType;
-use dshlog_codec::json::Js;
+use dshlog_codec::json::{Js, JsStr};
 use dshlog_codec::{Event, Millis, Seq};
-use dshlog_fixture_server::script::{Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs};
+use dshlog_fixture_server::script::{
+    Block, Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs,
+};
 use dshlog_fixture_server::{self as server, Kind, json};
 
 use super::response::response;
 use super::{Asked, Gap, Missing, Options, Scripted, Why};
 use crate::agent::rerun::Record;
-use crate::request::Requests;
 use crate::request::call::{COMPACTION_TOKENS_CHAT, Call};
 use crate::request::chat::ChatPrinter;
 use crate::request::messages::MessagesPrinter;
 use crate::request::refusal::Refusal;
+use crate::request::{Request, Requests};
 use crate::wire::{Chunk, Dialect, Fidelity, Recorded, Recordings, respond, summary_answer, title_answer};
 
 /// What the client says of a compaction whose answer it could not use (`docs/spec/messages-wire.md`, 11.4).
@@ -32,8 +34,10 @@ pub(super) struct Walk<'w> {
     recordings: Recordings,
     messages: MessagesPrinter,
     chat: ChatPrinter,
-    /// What a new conversation is known by, until it has begun.
-    first_user: Option<TextIs>,
+    /// What a conversation begins with, where that tells it from others.
+    begins: Option<String>,
+    /// It has begun.
+    has_begun: bool,
     /// The side rule whose title is still to come.
     title: Option<usize>,
 }
@@ -47,7 +51,8 @@ impl<'w> Walk<'w> {
         scripted: &'w mut Scripted,
     ) -> Self {
         Walk {
-            first_user: lane.as_ref().and_then(|_| first_user(record)),
+            begins: lane.as_ref().and_then(|_| first_user(record)),
+            has_begun: false,
             number,
             record,
             lane,
@@ -96,7 +101,7 @@ impl<'w> Walk<'w> {
         let dialect = self.dialect(event.seq);
         // What failed before it was sent is in no conversation.
         let Some(served) = respond(recorded, dialect, self.options.fidelity)? else { return Ok(()) };
-        let call = self.requests.settled(event).map(|request| request.call());
+        let call = self.requests.settled(event).map(Request::call);
         let body = match call {
             Some(Ok(call)) => print(&mut self.messages, &mut self.chat, &call, dialect, self.options),
             Some(Err(refusal)) => Err(refusal),
@@ -108,12 +113,15 @@ impl<'w> Walk<'w> {
     }
 
     fn exchange(&mut self, seq: Seq, kind: Kind, expect: Option<Expect>, respond: Response) {
-        let matcher = Matcher {
-            kind: Some(kind),
-            dialect: Some(wire(self.dialect(seq))),
-            first_user: self.first_user.take(),
-            ..Matcher::default()
-        };
+        // One dialect joins what else a message holds to its first text.
+        let first_user = self
+            .begins
+            .as_ref()
+            .filter(|_| !self.has_begun)
+            .map(|text| TextIs { starts_with: Some(text.clone()), ..TextIs::default() });
+        self.has_begun = true;
+        let dialect = Some(wire(self.dialect(seq)));
+        let matcher = Matcher { kind: Some(kind), dialect, first_user, ..Matcher::default() };
         self.scripted.script.exchanges.push(Exchange {
             name: format!("seq {seq}"),
             lane: self.lane.clone(),
@@ -153,7 +161,12 @@ impl<'w> Walk<'w> {
         self.title = Some(self.scripted.script.side.len());
         self.scripted.script.side.push(Side {
             name: format!("title, seq {}", event.seq),
-            matcher: Matcher { kind: Some(Kind::Title), dialect: Some(wire(dialect)), ..Matcher::default() },
+            matcher: Matcher {
+                kind: Some(Kind::Title),
+                dialect: Some(wire(dialect)),
+                last_user: self.begins.as_ref().map(|text| TextIs::containing(json::quote(text))),
+                ..Matcher::default()
+            },
             expect,
             times: Some(1),
             respond: Response::error(400, "invalid_request_error", "no title is recorded"),
@@ -171,9 +184,8 @@ impl<'w> Walk<'w> {
         let Some(side) = self.title.take().and_then(|title| self.scripted.script.side.get_mut(title)) else {
             return Ok(());
         };
-        let text = |value: Option<Js<'_>>| {
-            value.and_then(Js::as_str).map(|text| text.to_owned()).unwrap_or_default()
-        };
+        let text =
+            |value: Option<Js<'_>>| value.and_then(Js::as_str).map(JsStr::to_owned).unwrap_or_default();
         let model = source.and_then(|source| source.path(&["model", "model"]));
         let chunks = title_answer(text(event.member("title")), text(model), dialect);
         side.respond = answer(event.seq, &chunks, dialect)?;
@@ -212,11 +224,17 @@ impl<'w> Walk<'w> {
         let Some(error) = event.member("error").and_then(Js::as_str) else { return Ok(None) };
         let error = error.to_string();
         let said = |text: &str, stop| {
-            let blocks = vec![server::script::Block::text(text)];
+            let blocks = vec![Block::text(text)];
             Response { message: Some(Message { blocks, stop, ..Message::default() }), ..Response::default() }
         };
         Ok(Some(match error.as_str() {
-            NO_TEXT => said("", None),
+            // An answer without any block would be another failure.
+            NO_TEXT => Response::blocks([Block::Thinking {
+                text: "No words for it.".to_owned(),
+                split: Vec::new(),
+                pieces: Vec::new(),
+                signature: None,
+            }]),
             TRUNCATED => said("The beginning of a summary", Some(Stop::MaxTokens)),
             text if text.starts_with(TOO_LARGE) => {
                 self.gap(event.seq, Missing::Answer);
@@ -262,7 +280,7 @@ fn wire(dialect: Dialect) -> server::Dialect {
 
 /// The first text that a user said in a session. What it inherited begins as its parent does, and a text with the
 /// working directory is another one elsewhere: neither tells sessions apart.
-fn first_user(record: &Record) -> Option<TextIs> {
+fn first_user(record: &Record) -> Option<String> {
     if record.header().is_seeded {
         return None;
     }
@@ -272,5 +290,5 @@ fn first_user(record: &Record) -> Option<TextIs> {
     let text = text.to_owned().as_str()?.to_owned();
     let cwd = record.header().cwd.as_ref().and_then(|cwd| cwd.as_str());
     let tells = !text.is_empty() && !cwd.is_some_and(|cwd| text.contains(cwd));
-    tells.then(|| TextIs { equals: Some(text), ..TextIs::default() })
+    tells.then_some(text)
 }

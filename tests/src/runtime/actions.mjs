@@ -35,9 +35,7 @@ async function underWay() {
 
 async function run(ctx, actions) {
   await ctx.get('loader')?.await()
-  // With a member for an effort that nobody set, too: without one a session that goes on keeps its last one.
   const { provider, model, reasoningEffort } = ctx.agentDefaultModel.currentSelection()
-  process.stderr.write(JSON.stringify(ctx.agentDefaultModel.currentSelection()) + '\n')
   const agentOptions = { provider, model, reasoningEffort }
   const agents = new Map()
   let current

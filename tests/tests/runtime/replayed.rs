@@ -3,7 +3,8 @@
 //!
 //! Each case is a captured conversation with a description of how it was made (`info.json`). What cannot come out equal is not
 //! among them: a model that quotes a drawn id, as that of a goal, quotes the old one; and of a summary that was too long the log
-//! keeps no more than its estimated tokens, so another one is as long only by chance. Images are uploaded, which no log records,
+//! keeps no more than its estimated tokens, so another one is as long only by chance. Of efforts, one that
+//! goes back to the default is asked for by dsh 0.2.1-rc.2 in a way that no step here takes. Images are uploaded, which no log records,
 //! and a process that is killed leaves no trace of what it was asking.
 
 #![cfg(unix)]
@@ -30,7 +31,7 @@ use dshlog_tests::runtime::Runtime;
 use serde_json::Value;
 
 /// What a title has before the first answer.
-const TIME_FOR_A_TITLE_MS: u64 = 500;
+const TIME_FOR_A_TITLE_MS: u64 = 1000;
 
 /// A captured conversation.
 struct Case {
@@ -124,8 +125,8 @@ fn written(home: &Path) -> Vec<Record> {
 /// costs, which a compaction records, counts its letters.
 fn work() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("d").rand_bytes(6).tempdir_in("/tmp").unwrap();
-    // Searches tell the newest file first.
-    for (name, age) in [("a", 0), ("b", 10)] {
+    // Searches tell the oldest file first.
+    for (name, age) in [("a", 10), ("b", 0)] {
         let path = folder.path().join(format!("{name}.txt"));
         std::fs::write(&path, format!("{name}\nline 2\n")).unwrap();
         let time = SystemTime::now() - Duration::from_secs(age);
@@ -138,9 +139,15 @@ fn work() -> tempfile::TempDir {
 fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
     let recorded = case.records();
     let mut made = script(&recorded.iter().collect::<Vec<_>>(), Options::default()).unwrap();
-    // A title that comes when the process has ended is lost.
-    if let Some(first) = made.script.exchanges.first_mut() {
-        first.respond.pace.before_status_ms = TIME_FOR_A_TITLE_MS;
+    // A title that comes when a process has ended is lost. One that is driven lives on; a client that is set to wait no longer
+    // than a moment has to do without.
+    let is_patient = case.info["actions"].as_array().unwrap().is_empty()
+        && !case.texts("patches").any(|patch| patch.contains("streamIdleTimeoutMs"));
+    for number in (0..recorded.len()).filter(|_| is_patient) {
+        let first = made.exchanges.iter().position(|asked| asked.record == number);
+        if let Some(first) = first.and_then(|first| made.script.exchanges.get_mut(first)) {
+            first.respond.pace.before_status_ms = TIME_FOR_A_TITLE_MS;
+        }
     }
     let server = FixtureServer::spawn(made.script).unwrap();
     let (place, work) = (tempfile::tempdir().unwrap(), work());
@@ -330,7 +337,6 @@ mod current {
         two_sessions "two-sessions",
         prompt_changed "prompt-changed",
         tools_changed "tools-changed",
-        effort "effort",
         fork "fork",
         subagent "subagent",
         subagent_fork "subagent-fork",
