@@ -49,10 +49,10 @@ impl Plain {
         let row = lines.iter().position(fits).unwrap_or_else(|| panic!("no {kind} has {from}"));
         let line = &mut lines[row];
         let at = line.find(behind).unwrap();
-        let changed =
+        let replaced =
             changes.iter().fold(line[at..].to_owned(), |text, (from, to)| text.replacen(from, to, 1));
         line.truncate(at);
-        line.push_str(&changed);
+        line.push_str(&replaced);
         let seq = Doc::parse(line.as_str()).unwrap().root().get("seq").and_then(Js::as_count).unwrap();
         self.write(&lines);
         let (told, code) = documents(&self.place, &["suite"]);
