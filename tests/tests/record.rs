@@ -1,5 +1,6 @@
 //! `dshlog record`: a command between a service and its scenario. The command is a shell that asks as an agent would, and writes
 //! a log as one would.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![cfg(unix)]
 
 use std::fs;
