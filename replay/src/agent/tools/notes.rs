@@ -156,7 +156,7 @@ mod tests {
     fn notes_out_of_a_text() {
         let notes = Notes::from_json(r#"[{"id":"a","text":"one"},{"id":"b","text":"two"}]"#).unwrap();
         assert_eq!(notes.notes, [("a".into(), "one".into()), ("b".into(), "two".into())]);
-        let fault = |text| Notes::from_json(text).unwrap_err().to_string();
+        let fault = |text: &str| Notes::from_json(text).unwrap_err().to_string();
         assert_eq!(fault("[{"), "the notes are not JSON");
         assert_eq!(fault(r#"{"id":"a","text":"one"}"#), "the notes are not a list");
         for second in [r#"{"id":"B","text":"two"}"#, r#"{"id":"b"}"#, r#"{"id":1,"text":"two"}"#, "1"] {
