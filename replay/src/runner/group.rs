@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn somebody_has_enough() {
         let stop = AtomicBool::new(true);
-        let limit = Limit { stop: &stop, ..soon(Duration::from_secs(60)) };
+        let limit = Limit { stop: &stop, ..soon(Duration::from_mins(1)) };
         assert!(run(shell("sleep 1000"), limit).unwrap().is_none());
     }
 
