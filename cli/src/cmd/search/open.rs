@@ -27,24 +27,23 @@ pub(super) fn run(ctx: &mut Ctx, found: &Found, flat: bool) -> Result<Outcome, F
         Some(turn) => ("--turn", turn.to_string()),
         None => ("--seq", format!("{}..{}", seq.saturating_sub(AROUND), seq.saturating_add(AROUND))),
     };
-    // What was found in a log that is refused as a whole is there all the same.
-    let line: [OsString; 8] = [
-        "dshlog".into(),
-        "read".into(),
-        "--seqs".into(),
-        "--lenient".into(),
-        switch.into(),
-        value.into(),
-        "--".into(),
-        log.clone().into(),
-    ];
+    let read = |ctx: &mut Ctx, more: &[&str]| {
+        let mut line: Vec<OsString> = vec!["dshlog".into(), "read".into(), "--seqs".into()];
+        line.extend(more.iter().map(OsString::from));
+        line.extend([switch.into(), value.clone().into(), "--".into(), log.clone().into()]);
+        match Args::try_parse_from(line).map(|args| args.command) {
+            Ok(Command::Read(args)) => super::super::read::run(ctx, &args),
+            _ => Err(Failure::usage("this hit cannot be opened")),
+        }
+    };
     ctx.note(format!("the hit stands at seq {seq} ({})", hit.document.part.name()));
-    match Args::try_parse_from(line).map(|args| args.command) {
-        // What the hint of the log names are switches of `read`, which cannot be given here.
-        Ok(Command::Read(args)) => super::super::read::run(ctx, &args).map_err(|failure| match failure {
+    match read(ctx, &[]) {
+        // What was found in a log that is refused as a whole is there all the same.
+        Err(Failure::Log(..)) => read(ctx, &["--lenient"]).map_err(|failure| match failure {
+            // What the hint of the log names are switches of `read`, which cannot be given here.
             Failure::Log(..) => failure.hint(format!("such switches are for `dshlog read {}`", quoted(&log))),
             other => other,
         }),
-        _ => Err(Failure::usage("this hit cannot be opened")),
+        read => read,
     }
 }
