@@ -94,6 +94,8 @@ fn a_closed_pipe_is_no_error() {
         &["index", "--status", "--format", "json"],
         &["stats"],
         &["diff", "latest", "latest"],
+        &["replay", "latest", "-q"],
+        &["replay", "latest", "-q", "--format", "json"],
         &["verify"],
         &["doctor"],
         &["completions", "bash"],

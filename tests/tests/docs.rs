@@ -99,7 +99,10 @@ struct Printed {
 
 impl Printed {
     fn run(&mut self, place: &Place, args: &[&str]) {
-        let output = place.run(args);
+        self.take(place.run(args));
+    }
+
+    fn take(&mut self, output: std::process::Output) {
         for line in String::from_utf8(output.stdout).unwrap().lines() {
             // This parser refuses lone surrogates, which logs may hold.
             let document: Value = serde_json::from_str(&line.replace("\\ud", "\\u0")).unwrap();
@@ -127,6 +130,13 @@ impl Printed {
             self.members.entry(heading.to_owned()).or_default().insert(path.clone());
             match value {
                 Value::Object(_) if name == "header" => self.members_of("The header", value),
+                // A document within a document has a heading of its own.
+                Value::Object(inner) if inner.contains_key("schema") => {
+                    let schema = inner["schema"].as_str().unwrap();
+                    self.object(&format!("`{schema}`"), "", value);
+                }
+                // Any JSON, out of a log.
+                Value::Object(_) if name == "value" => {}
                 Value::Object(_) => self.object(heading, &path, value),
                 Value::Array(items) => {
                     for item in items.iter().filter(|item| item.is_object()) {
@@ -173,16 +183,18 @@ fn missing(printed: &Printed, pages: &[&str]) -> Vec<String> {
         };
         for member in members {
             // An object's members may be told in its own row, and several members in one.
-            let row = |name: &str| {
-                let name = format!("`{name}`");
-                section.lines().find(|line| {
+            let rows = |name: &str| {
+                let (name, plain) = (format!("`{name}`"), format!("`{}`", name.trim_end_matches("[]")));
+                section.lines().filter(move |line| {
                     let first = line.strip_prefix("| ").and_then(|line| line.split(" |").next());
-                    first.is_some_and(|cell| cell.split(", ").any(|told| told == name))
+                    first.is_some_and(|cell| cell.split(", ").any(|told| told == name || told == plain))
                 })
             };
-            let told = row(member).is_some()
-                || member.rsplit_once('.').is_some_and(|(object, name)| {
-                    row(object).is_some_and(|row| row.contains(&format!("`{name}`")))
+            let told = rows(member).next().is_some()
+                || member.rmatch_indices('.').any(|(dot, _)| {
+                    let (object, names) = (&member[..dot], &member[dot + 1..]);
+                    let tells = |row: &str| names.split('.').all(|name| row.contains(&format!("`{name}`")));
+                    rows(object).any(tells)
                 });
             if !told {
                 missing.push(format!("{heading}: {member}"));
@@ -223,6 +235,39 @@ fn every_member_of_search_is_described() {
         ("`dshlog.search/1`", "cursor"),
         ("`dshlog.hit/1`", "score.age"),
     ] {
+        assert!(printed.members[heading].contains(member), "nothing printed {heading} {member}");
+    }
+}
+
+/// The same of replay, with what it tells of differences.
+#[test]
+#[cfg(unix)]
+fn every_member_of_replay_is_described() {
+    let place = Place::empty(PROGRAM);
+    place.add("v4-todo");
+    let mut printed = Printed::default();
+    printed.run(&place, &["replay", "latest", "-q", "--format", "json", "--agent", "exit 3"]);
+    // Another log is expected.
+    assert!(place.told(&["new-scenario", "-q", "suite/other", "--from", "latest"]).ends_with("[0]\n"));
+    let scenario = place.path().join("suite/other/scenario.toml");
+    let text = fs::read_to_string(&scenario).unwrap() + "expected = \"expected.v4.jsonl.zstd\"\n";
+    fs::write(&scenario, text).unwrap();
+    let own = Corpora::own();
+    let other = own.entries.iter().find(|entry| entry.case == "v4-multi-turn").unwrap();
+    fs::copy(&other.log, scenario.with_file_name("expected.v4.jsonl.zstd")).unwrap();
+    printed.run(&place, &["replay", "suite", "-q", "--format", "json"]);
+    // A difference has a table of its own.
+    let document = printed.members.get_mut("`dshlog.diff/1`").unwrap();
+    *document = document.iter().map(|name| name.trim_start_matches("differences[].").to_owned()).collect();
+    let pages = [page("docs/replay.md"), page("docs/diff.md")];
+    assert_eq!(
+        missing(&printed, &[&pages[0], &pages[1]]),
+        [] as [String; 0],
+        "the pages say nothing of these"
+    );
+    for (heading, member) in
+        [("`dshlog.replay/1`", "asked.first.pointer"), ("`dshlog.diff/1`", "changes[].a.pointer")]
+    {
         assert!(printed.members[heading].contains(member), "nothing printed {heading} {member}");
     }
 }
