@@ -1,7 +1,7 @@
 //! The real dsh runs recorded sessions again: the script that was made of the logs takes the place of the model service, the
 //! recorded prompts and steps that of the person, and the log that dsh writes is the recorded one.
 //!
-//! Each case is a captured conversation with a description of how it was made (`info.json`). What cannot come out equal is not
+//! Each case is a captured conversation with a description of how it was made (`corpora/runs`). What cannot come out equal is not
 //! among them: a model that quotes a drawn id, as that of a goal, quotes the old one; and of a summary that was too long the log
 //! keeps no more than its estimated tokens, so another one is as long only by chance. Of efforts, one that
 //! goes back to the default is asked for by dsh 0.2.1-rc.2 in a way that no step here takes. Images are uploaded, which no log records,
@@ -26,7 +26,7 @@ use dshlog_migrate::migrate_in_memory;
 use dshlog_replay::agent::rerun::Record;
 use dshlog_replay::compare::{Rules, Source, compare};
 use dshlog_replay::script::{Options, script};
-use dshlog_tests::model::{Corpora, skip};
+use dshlog_tests::model::{repository, skip};
 use dshlog_tests::runtime::Runtime;
 use serde_json::Value;
 
@@ -40,17 +40,10 @@ struct Case {
 }
 
 impl Case {
-    /// The project's own one of that name, else that of the larger corpora.
-    fn find(name: &str) -> Option<Case> {
-        let folders = [Some(Corpora::own()), Corpora::shared()].into_iter().flatten();
-        let mut folders = folders.map(|corpora| corpora.dir.join("wire").join(name));
-        let folder = folders.find(|folder| folder.join("info.json").exists());
-        let Some(folder) = folder else {
-            skip(&format!("no captured conversation {name}"));
-            return None;
-        };
-        let info = std::fs::read(folder.join("info.json")).unwrap();
-        Some(Case { info: serde_json::from_slice(&info).unwrap(), folder })
+    fn of(name: &str) -> Case {
+        let folder = repository().join("corpora/runs").join(name);
+        let info = std::fs::read(folder.join("run.json")).unwrap();
+        Case { info: serde_json::from_slice(&info).unwrap(), folder }
     }
 
     /// Its logs, roots first.
@@ -285,7 +278,8 @@ fn old_dsh() -> Option<Runtime> {
 
 #[track_caller]
 fn check(runtime: Option<Runtime>, name: &str) {
-    let (Some(runtime), Some(case)) = (runtime, Case::find(name)) else { return };
+    let Some(runtime) = runtime else { return };
+    let case = Case::of(name);
     let differences = replay(&runtime, &case);
     assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
 }
@@ -389,9 +383,8 @@ mod older {
 /// The same again and again, and several at a time: nothing of one run is in another.
 #[test]
 fn one_behind_another_and_side_by_side() {
-    let (Some(runtime), Some(case)) = (new_dsh(), Case::find("v4-tools-parallel")) else {
-        return;
-    };
+    let Some(runtime) = new_dsh() else { return };
+    let case = Case::of("v4-tools-parallel");
     for _ in 0..2 {
         assert_eq!(replay(&runtime, &case), [""; 0]);
     }
