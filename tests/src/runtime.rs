@@ -147,10 +147,11 @@ impl Runtime {
     /// The same runtime without the search tool that lies beside it, as the makers of the captured conversations had it.
     ///
     /// # Errors
-    /// When there can be no other name for it: that needs a file system with hard links, and the same one.
+    /// When it can neither have another name nor be copied.
     pub fn alone(self) -> io::Result<Self> {
         let program = self.person.path().join("dsh");
-        fs::hard_link(self.program.canonicalize()?, &program)?;
+        let own = self.program.canonicalize()?;
+        fs::hard_link(&own, &program).or_else(|_| fs::copy(&own, &program).map(drop))?;
         Ok(Runtime { program, ..self })
     }
 
