@@ -319,7 +319,6 @@ fn a_follower_of_a_linked_home_knows_each_session_once() {
 
 /// A follower whose index is deleted makes it anew, all of it.
 #[test]
-#[ignore = "a folder that is deleted in the middle of an update is not always made anew"]
 fn a_follower_survives_the_loss_of_its_index() {
     let place = place(&["v4-multi-turn", "v4-tools-parallel"]);
     let log = logs(&place).remove(0);

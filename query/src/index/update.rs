@@ -459,7 +459,10 @@ fn open(folder: &Folder) -> Result<(Catalog, tantivy::Index)> {
     let text = if at.join("meta.json").exists() {
         tantivy::Index::open_in_dir(&at)?
     } else {
-        std::fs::create_dir_all(&at).map_err(|e| Error::io("make the folder", &at, e))?;
+        // Not its parents: a folder that was deleted a moment ago would come back without its mark.
+        std::fs::create_dir(&at)
+            .or_else(|e| if at.is_dir() { Ok(()) } else { Err(e) })
+            .map_err(|e| Error::io("make the folder", &at, e))?;
         builder().create_in_dir(&at)?
     };
     register(&text);

@@ -9,15 +9,19 @@ use std::time::{Duration, Instant};
 use notify::event::{CreateKind, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use super::folder::Folder;
 use super::update::{Progress, Report, Update, Wait};
 use crate::corpus::{Corpus, Look};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// After the first sign of a change so long is waited for others: a turn ends with several writes.
 const CALM: Duration = Duration::from_millis(200);
 
 /// Between two updates at least so long.
 const PAUSE: Duration = Duration::from_millis(500);
+
+/// So often in a row an index may be deleted while it is made.
+const LOSSES: u32 = 20;
 
 /// Every so often all is looked at, whatever the system told.
 const ALL: Duration = Duration::from_mins(1);
@@ -28,7 +32,7 @@ const ALL_UNTOLD: Duration = Duration::from_secs(2);
 /// Bring the index in `folder` up to date again and again, with `jobs` threads, until `told`, which gets the report of
 /// each update that did something, says no.
 ///
-/// The lock is held for the updates alone. Searches that bring the index up to date themselves are no trouble.
+/// An index that is deleted comes to be anew. The lock is held for the updates alone. Searches that bring the index up to date themselves are no trouble.
 pub fn watch(
     folder: &Path,
     corpus: &dyn Corpus,
@@ -46,13 +50,14 @@ pub fn watch(
     let mut is_told = tell_of(&mut watcher, root, progress);
     let mut looked = None;
     let mut is_first = true;
+    let mut losses = 0;
     loop {
         let all = if is_told { ALL } else { ALL_UNTOLD };
         let is_due = looked.is_none_or(|last: Instant| last.elapsed() >= all);
         let change = if is_due { Change::All } else { next(&events, root, all) };
         let started = Instant::now();
         let report = match change {
-            Change::None => None,
+            Change::None => Ok(None),
             Change::All | Change::Root => {
                 looked = Some(started);
                 // What comes in place of a root that went is another folder, of which the system was not asked to tell.
@@ -60,11 +65,20 @@ pub fn watch(
                 if !is_told {
                     is_told = tell_of(&mut watcher, root, &Silent);
                 }
-                let mut update = Update::open(folder, Wait::UntilFree, progress)?;
-                update.heal(progress)?;
-                Some(update.run(corpus, jobs, progress)?)
+                all_of(folder, corpus, jobs, progress)
             }
-            Change::Some(folders) => some(folder, corpus, jobs, progress, &folders)?,
+            Change::Some(folders) => some(folder, corpus, jobs, progress, &folders),
+        };
+        let report = match report {
+            Err(_) if losses < LOSSES && matches!(Folder::open(folder), Err(Error::NoIndex(_))) => {
+                losses += 1;
+                looked = None;
+                None
+            }
+            report => {
+                losses = 0;
+                report?
+            }
         };
         if let Some(report) = report {
             let did = report.read + report.continued + report.removed > 0;
@@ -74,6 +88,18 @@ pub fn watch(
         }
         std::thread::sleep(PAUSE.saturating_sub(started.elapsed()));
     }
+}
+
+/// Read what changed anywhere.
+fn all_of(
+    folder: &Path,
+    corpus: &dyn Corpus,
+    jobs: usize,
+    progress: &dyn Progress,
+) -> Result<Option<Report>> {
+    let mut update = Update::open(folder, Wait::UntilFree, progress)?;
+    update.heal(progress)?;
+    update.run(corpus, jobs, progress).map(Some)
 }
 
 /// Read what changed in some session folders.
