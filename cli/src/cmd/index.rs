@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dshlog_query::Error;
-use dshlog_query::index::{Index as Opened, Report, Skipped, Update, Wait, watch};
+use dshlog_query::index::{Index as Opened, Report, Size, Skipped, Update, Wait, watch};
 
 use crate::args::{Format, Index};
 use crate::corpus::HomeCorpus;
@@ -46,33 +46,42 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Index) -> Result<Outcome, Failure> {
         ctx.note(told);
     }
     let report = report.map_err(failure)?;
-    show(ctx, &folder, Some(&report), &report.skipped, format)?;
+    let measured = measure(&folder).map_err(failure)?;
+    show(ctx, &folder, &measured, Some(&report), &report.skipped, format)?;
     Ok(Outcome::Clean)
 }
 
 /// What an index holds.
 fn status(ctx: &mut Ctx, folder: &Path, format: Format) -> Result<Outcome, Failure> {
-    let index = Opened::open(folder).map_err(failure)?;
-    let skipped = index.skipped().map_err(failure)?;
-    show(ctx, folder, None, &skipped, format)?;
+    let measured = measure(folder).map_err(failure)?;
+    let skipped = measured.0.skipped().map_err(failure)?;
+    show(ctx, folder, &measured, None, &skipped, format)?;
     Ok(Outcome::Clean)
+}
+
+/// An index, and its size.
+type Measured = (Opened, Size);
+
+fn measure(folder: &Path) -> Result<Measured, Error> {
+    let index = Opened::open(folder)?;
+    let size = index.size()?;
+    Ok((index, size))
 }
 
 fn show(
     ctx: &mut Ctx,
     folder: &Path,
+    (index, size): &Measured,
     report: Option<&Report>,
     skipped: &[Skipped],
     format: Format,
 ) -> Result<(), Failure> {
-    let index = Opened::open(folder).map_err(failure)?;
-    let size = index.size().map_err(failure)?;
     let told = Told {
         folder,
         report,
         generation: index.generation(),
         updated: index.updated(),
-        size,
+        size: *size,
         skipped,
         is_verbose: ctx.is_verbose(),
     };
@@ -100,11 +109,9 @@ fn follow(
         for told in bar.end() {
             ctx.note(told);
         }
-        // Somebody is deleting it: the next update makes it anew.
-        if Opened::open(folder).is_err_and(|error| error.is_curable() || matches!(error, Error::NoIndex(_))) {
-            return true;
-        }
-        let shown = show(ctx, folder, Some(report), &report.skipped, format)
+        // Somebody is deleting it, it may be: the next update makes it anew, or fails of the same.
+        let Ok(measured) = measure(folder) else { return true };
+        let shown = show(ctx, folder, &measured, Some(report), &report.skipped, format)
             .and_then(|()| ctx.out().flush().map_err(Failure::from));
         trouble = shown.err();
         trouble.is_none()

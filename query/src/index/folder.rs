@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::Wait;
 use super::schema::SCHEMA_VERSION;
@@ -99,6 +100,11 @@ impl Folder {
         }
         let is_empty = names.all(|entry| entry.is_ok_and(|entry| entry.file_name() == MARK));
         Ok(if is_empty { None } else { Some(false) })
+    }
+
+    /// When the index was made. Tells one from another that came in its place.
+    pub(crate) fn marked_at(path: &Path) -> Option<SystemTime> {
+        fs::metadata(path.join(MARK)).and_then(|mark| mark.modified()).ok()
     }
 
     fn foreign(&self) -> Error {

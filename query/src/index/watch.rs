@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use notify::event::{CreateKind, ModifyKind, RemoveKind};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -22,6 +22,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// So often in a row an index may be deleted while it is made.
 const LOSSES: u32 = 20;
+
+/// The same of the first one: rather there can be none.
+const FIRST_LOSSES: u32 = 3;
 
 /// Every so often all is looked at, whatever the system told.
 const ALL: Duration = Duration::from_mins(1);
@@ -50,12 +53,13 @@ pub fn watch(
     let mut is_told = tell_of(&mut watcher, root, progress);
     let mut looked = None;
     let mut is_first = true;
-    let mut losses = 0;
+    let (mut losses, mut most_losses) = (0, FIRST_LOSSES);
     loop {
         let all = if is_told { ALL } else { ALL_UNTOLD };
         let is_due = looked.is_none_or(|last: Instant| last.elapsed() >= all);
         let change = if is_due { Change::All } else { next(&events, root, all) };
         let started = Instant::now();
+        let marked = Folder::marked_at(folder);
         let report = match change {
             Change::None => Ok(None),
             Change::All | Change::Root => {
@@ -69,14 +73,18 @@ pub fn watch(
             }
             Change::Some(folders) => some(folder, corpus, jobs, progress, &folders),
         };
+        if report.is_err() {
+            // An index that is being deleted takes a moment to go.
+            std::thread::sleep(PAUSE);
+        }
         let report = match report {
-            Err(_) if losses < LOSSES && matches!(Folder::open(folder), Err(Error::NoIndex(_))) => {
+            Err(error) if losses < most_losses && is_lost(&error, folder, marked) => {
                 losses += 1;
                 looked = None;
                 None
             }
             report => {
-                losses = 0;
+                (losses, most_losses) = (0, LOSSES);
                 report?
             }
         };
@@ -88,6 +96,12 @@ pub fn watch(
         }
         std::thread::sleep(PAUSE.saturating_sub(started.elapsed()));
     }
+}
+
+/// An index that was there with this mark can be made anew, is gone, or has another in its place.
+fn is_lost(error: &Error, folder: &Path, marked: Option<SystemTime>) -> bool {
+    let now = Folder::marked_at(folder);
+    error.is_curable() || now.is_none() || now != marked
 }
 
 /// Read what changed anywhere.
