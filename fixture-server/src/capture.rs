@@ -85,6 +85,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The exchange or side rule whose answer it got.
+    pub(crate) fn answered_by(&self) -> Option<Rung> {
+        match self {
+            Outcome::Served { rung, .. } | Outcome::Diverged { rung, answered: true, .. } => Some(*rung),
+            _ => None,
+        }
+    }
+}
+
 /// How near a served request came to what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {

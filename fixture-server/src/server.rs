@@ -192,6 +192,13 @@ async fn serve(mut connection: Connection, state: &State) {
                 (state.reply(&head, body, keep), keep)
             }
         };
+        if let Some((before, at_most)) = reply.wait_for {
+            tokio::select! {
+                () = state.answered(before) => {}
+                // A client that leaves meanwhile is noticed by the answer.
+                _ = connection.wait(at_most) => {}
+            }
+        }
         let sent = connection.send(&reply.plan).await;
         state.sent(&reply, sent);
         match sent.end {

@@ -1,5 +1,6 @@
 //! What a server knows: the script, how far it is, and what was asked.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ struct Inner {
     verdict: Verdict,
     /// Requests whose answers are under way.
     under_way: usize,
+    /// Exchanges and side rules of which an answer is out.
+    answered: HashSet<Rung>,
 }
 
 impl Inner {
@@ -55,6 +58,8 @@ impl Inner {
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) plan: Plan,
+    /// What has to be answered before, and how long that is waited for.
+    pub(crate) wait_for: Option<(Rung, Duration)>,
     capture: Option<usize>,
     began: Instant,
 }
@@ -66,6 +71,7 @@ impl State {
             captures: Vec::new(),
             verdict: Verdict::default(),
             under_way: 0,
+            answered: HashSet::new(),
         };
         State {
             script,
@@ -80,7 +86,7 @@ impl State {
     pub(crate) fn reply(&self, head: &Head, body: Vec<u8>, keep: bool) -> Reply {
         let began = Instant::now();
         if let Some(plan) = admin::page(self, head, keep) {
-            return Reply { plan, capture: None, began };
+            return Reply { plan, wait_for: None, capture: None, began };
         }
         let body: Arc<[u8]> = body.into();
         let tree = match json::parse(&body) {
@@ -90,15 +96,23 @@ impl State {
                 let why = Report::unread(format!("POST {}: the body is {fault}", head.path()));
                 let plan = refuse(head, &why.to_string(), Some(&why.to_json()), keep);
                 let capture = self.capture(head, body, Outcome::Unmatched(why));
-                return Reply { plan, capture: Some(self.lock().keep(capture)), began };
+                return Reply { plan, wait_for: None, capture: Some(self.lock().keep(capture)), began };
             }
         };
         let view = View::new(head, tree);
         // Order of captures and order of lanes are one order.
         let mut inner = self.lock();
         let (plan, conversation, outcome) = self.matched(&mut inner, head, &view, keep);
+        let wait_for = outcome.answered_by().and_then(|rung| self.wait_for(rung));
         let capture = Capture { kind: view.kind, conversation, ..self.capture(head, body, outcome) };
-        Reply { plan, capture: Some(inner.keep(capture)), began }
+        Reply { plan, wait_for, capture: Some(inner.keep(capture)), began }
+    }
+
+    /// What an answer waits for.
+    fn wait_for(&self, rung: Rung) -> Option<(Rung, Duration)> {
+        let wait = self.script.rung(rung)?.respond.wait_for.as_ref()?;
+        let (before, _) = self.script.rungs().find(|(_, rule)| rule.name == wait.name)?;
+        Some((before, Duration::from_millis(wait.at_most_ms)))
     }
 
     /// Finds the exchange of a request, and its answer.
@@ -151,6 +165,7 @@ impl State {
         let body = json!({ "error": { "type": "invalid_request_error", "message": refusal.why } });
         Reply {
             plan: Plan::json(refusal.status, &body, false),
+            wait_for: None,
             capture: Some(capture),
             began: Instant::now(),
         }
@@ -169,6 +184,8 @@ impl State {
         let mut inner = self.lock();
         if let Some(capture) = inner.captures.get_mut(n) {
             capture.answer = Some(Answer::new(reply.plan.status(), sent, reply.began.elapsed()));
+            let rung = capture.outcome.answered_by();
+            inner.answered.extend(rung);
         }
         inner.under_way = inner.under_way.saturating_sub(1);
         drop(inner);
@@ -211,11 +228,20 @@ impl State {
 
     /// Waits until all exchanges have been served.
     pub(crate) async fn finished(&self) {
+        self.until(|inner| self.is_finished(inner)).await;
+    }
+
+    /// Waits until an answer of this exchange or side rule is out.
+    pub(crate) async fn answered(&self, rung: Rung) {
+        self.until(|inner| inner.answered.contains(&rung)).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(&Inner) -> bool) {
         loop {
             let answered = self.answered_async.notified();
             tokio::pin!(answered);
             answered.as_mut().enable();
-            if self.is_finished(&self.lock()) {
+            if is_so(&self.lock()) {
                 return;
             }
             answered.await;

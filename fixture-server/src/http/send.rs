@@ -123,6 +123,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Waits, and notices a client that leaves.
+    pub(crate) async fn wait(&mut self, length: Duration) -> bool {
+        self.pause(length).await.is_ok()
+    }
+
     /// Waits; ends early when the connection breaks. A client that only says that it has no more to send may still read.
     async fn pause(&mut self, length: Duration) -> Result<(), Left> {
         if length.is_zero() {

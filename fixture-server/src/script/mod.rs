@@ -16,7 +16,7 @@ pub use exchange::{
 pub use load::ScriptError;
 pub use response::{
     After, ApiError, Block, Body, Chunks, Fault, Framing, Headers, How, Message, Omit, Pace, Part, Response,
-    Stop, Usage, Write,
+    Stop, Usage, WaitFor, Write,
 };
 pub use text::{HeaderIs, TextIs};
 pub use validate::Problem;

@@ -26,6 +26,8 @@ pub struct Response {
     pub framing: Option<Framing>,
     /// How a stream is cut into chunks.
     pub chunks: Chunks,
+    /// Nothing is sent before something else was answered.
+    pub wait_for: Option<WaitFor>,
     /// When things are sent.
     pub pace: Pace,
     /// How the answer ends before its end.
@@ -354,6 +356,28 @@ pub enum Chunks {
     Size(usize),
     /// At these byte offsets of the body.
     At(Vec<usize>),
+}
+
+/// What is answered before, of requests that come side by side.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitFor {
+    /// The name of another exchange or side rule: its first answer has to be out.
+    pub name: String,
+    /// So long at most, in milliseconds: nobody may ask for it.
+    #[serde(default = "WaitFor::most")]
+    pub at_most_ms: u64,
+}
+
+impl WaitFor {
+    /// An exchange or side rule of this name, for the usual time.
+    pub fn named(name: impl Into<String>) -> Self {
+        WaitFor { name: name.into(), at_most_ms: WaitFor::most() }
+    }
+
+    fn most() -> u64 {
+        2000
+    }
 }
 
 /// When things are sent. Milliseconds; nothing is waited for when not said.

@@ -72,9 +72,23 @@ pub(super) fn problems(script: &Script) -> Vec<Problem> {
     for (rung, rule) in script.rungs() {
         demand::demands(&mut finder, rung, rule);
         answer::answer(&mut finder, &format!("{rung}.respond"), rule.respond);
+        waits(&mut finder, script, rung, rule);
     }
     never_reached(&mut finder, script);
     finder.found
+}
+
+/// What an answer waits for is something else, and exists.
+fn waits(finder: &mut Finder, script: &Script, rung: Rung, rule: Rule<'_>) {
+    let Some(wait) = &rule.respond.wait_for else { return };
+    let place = format!("{rung}.respond.wait_for.name");
+    match script.rungs().find(|(_, other)| other.name == wait.name && !wait.name.is_empty()) {
+        None => {
+            let why = format!("no exchange or side rule is called {:?}", wait.name);
+            finder.add(place, why);
+        }
+        Some((other, _)) => finder.when(other == rung, place, "an answer that waits for itself"),
+    }
 }
 
 /// Exchanges and rules that stand behind one that takes all their requests.

@@ -314,3 +314,43 @@ fn many_conversations_at_once_keep_their_lanes() {
     let verdict = server.stop();
     assert_eq!((verdict.unchecked, verdict.is_good()), (LANES * STEPS, true));
 }
+
+/// A script whose one exchange waits for a note, and the note.
+fn waiting(at_most_ms: u64) -> ServerThread {
+    serve(&format!(
+        r#"
+        [[exchanges]]
+        respond.body.text = "answer"
+        respond.wait_for = {{ name = "note", at_most_ms = {at_most_ms} }}
+
+        [[side]]
+        name = "note"
+        match.last_user.contains = "take a note"
+        respond.body.text = "noted"
+        "#
+    ))
+}
+
+#[test]
+fn an_answer_waits_for_another_one() {
+    let server = waiting(60_000);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| say(&server, "a", "hello"));
+        while server.captures().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(server.captures().iter().all(|capture| capture.answer.is_none()));
+        assert_eq!(say(&server, "b", "take a note"), "noted");
+        assert_eq!(first.join().unwrap(), "answer");
+    });
+    // The note is out by now: nothing is waited for.
+    assert_eq!(say(&server, "c", "take a note"), "noted");
+    assert!(server.stop().is_good());
+}
+
+#[test]
+fn nobody_waits_for_ever() {
+    let server = waiting(50);
+    assert_eq!(say(&server, "a", "hello"), "answer");
+    assert!(server.stop().is_good());
+}

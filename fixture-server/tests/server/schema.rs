@@ -132,6 +132,7 @@ fn the_schema_knows_every_field() {
         ("usage", deny(respond(json!({ "message": { "usage": x() } })))),
         ("error", deny(respond(json!({ "error": x() })))),
         ("pace", deny(respond(json!({ "pace": x() })))),
+        ("wait_for", deny(respond(json!({ "wait_for": x() })))),
         ("fault", deny(respond(json!({ "fault": x() })))),
         ("write", deny(respond(json!({ "body": { "writes": [x()] } })))),
         // Of what is one of several forms the names of the forms.

@@ -135,6 +135,14 @@ fn answers_that_cannot_be_sent() {
         "respond = { message = {}, body.text = \"\" }",
         "`exchanges[0].respond`: more than one of `message`, `error` and `body`",
     );
+    exchange(
+        "respond.wait_for.name = \"title\"",
+        "`exchanges[0].respond.wait_for.name`: no exchange or side rule is called \"title\"",
+    );
+    exchange(
+        "name = \"a\", respond.wait_for.name = \"a\"",
+        "`exchanges[0].respond.wait_for.name`: an answer that waits for itself",
+    );
     exchange("respond.status = 99", "`exchanges[0].respond.status`: no status of an answer: 101 to 599");
     exchange(
         "respond.headers = { \"a b\" = \"\" }",
