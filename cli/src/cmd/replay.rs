@@ -1,5 +1,6 @@
 //! `dshlog replay`.
 
+mod compare;
 mod one;
 mod targets;
 mod update;

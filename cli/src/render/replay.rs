@@ -77,6 +77,8 @@ pub(crate) struct Told {
     pub(crate) events: Option<Report>,
     /// The requests of the two logs, compared.
     pub(crate) requests: Option<Report>,
+    /// Subagents, those of the record first; nothing where they were not run.
+    pub(crate) subagents: Option<Vec<ComparedSubagent>>,
     /// The last of what a command said: stdout, stderr.
     pub(crate) said: [String; 2],
     /// The folder that was kept.
@@ -85,6 +87,47 @@ pub(crate) struct Told {
     pub(crate) is_updated: bool,
     /// How long it took.
     pub(crate) millis: u64,
+}
+
+/// A subagent of the record and the one that took its place; one of the two is missing where there is none.
+#[derive(Debug)]
+pub(crate) struct ComparedSubagent {
+    /// Its id in the record.
+    pub(crate) recorded: Option<String>,
+    /// Its id in the run.
+    pub(crate) written: Option<String>,
+    /// The events, compared.
+    pub(crate) events: Option<Report>,
+    /// The requests of the two logs, compared.
+    pub(crate) requests: Option<Report>,
+}
+
+impl ComparedSubagent {
+    /// It is in the record only, or in the run only.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.recorded.is_none() || self.written.is_none()
+    }
+
+    /// The reports that have a difference.
+    fn different(&self) -> impl Iterator<Item = &Report> {
+        [&self.events, &self.requests].into_iter().flatten().filter(|report| !report.is_equal)
+    }
+
+    /// The first difference in a line; nothing when there is none.
+    fn words(&self) -> Option<Line> {
+        let name = |id: &String| shown(std::path::Path::new(id));
+        match (&self.recorded, &self.written) {
+            (Some(id), None) => {
+                Some(Line::of(Role::Plain, &format!("subagent {} did not come to be", name(id))))
+            }
+            (None, Some(id)) => Some(Line::of(Role::Plain, &format!("one more subagent: {}", name(id)))),
+            _ => {
+                let head =
+                    Line::of(Role::Plain, &format!("subagent {}: ", self.recorded.as_ref().map(name)?));
+                Some(head.joined(self.different().find_map(diff::first_place)?))
+            }
+        }
+    }
 }
 
 impl Told {
@@ -103,6 +146,7 @@ impl Told {
             exit: None,
             events: None,
             requests: None,
+            subagents: None,
             said: [String::new(), String::new()],
             kept: None,
             is_updated: false,
@@ -153,6 +197,7 @@ impl Told {
             _ => self
                 .different()
                 .find_map(diff::first_place)
+                .or_else(|| self.subagents.iter().flatten().find_map(ComparedSubagent::words))
                 .or_else(|| Some(Line::of(Role::Plain, &request_words(self.first_request()?))))
                 .unwrap_or_default(),
         }
@@ -215,12 +260,22 @@ pub(crate) fn details(told: &Told, layout: &Layout, out: &mut dyn Write) -> io::
             page.line(Line::of(Role::Plain, &format!("first: {}", request_words(first))))?;
         }
     }
-    if told.different().next().is_some() {
+    let subagents = || told.subagents.iter().flatten();
+    if told.different().chain(subagents().flat_map(ComparedSubagent::different)).next().is_some() {
         page.line(Line::of(Role::Dim, "a is what is expected, b what came out"))?;
     }
     for report in told.different() {
         page.blank()?;
         diff::text(report, layout, page.out())?;
+    }
+    for subagent in subagents() {
+        if let Some(words) = subagent.words() {
+            page.blank()?;
+            page.line(words)?;
+        }
+        for report in subagent.different() {
+            diff::text(report, layout, page.out())?;
+        }
     }
     if told.status == Status::Failed || told.status == Status::TimedOut {
         for (name, said) in

@@ -17,7 +17,7 @@ use dshlog_fixture_server::{Capture, FixtureServer, Kind, Outcome, Script, Serve
 use tempfile::TempDir;
 
 use super::group::{self, Limit};
-use super::{RunError, Wire, WireDifference, deadline, playable};
+use super::{RunError, Wire, WireDifference, deadline, dsh, playable};
 use crate::agent::rerun::Record;
 use crate::script;
 use crate::wire::{Dialect, Fidelity};
@@ -52,8 +52,14 @@ pub struct Settings {
     pub prompts: Vec<String>,
     /// Variables of its environment.
     pub env: Vec<(String, String)>,
+    /// The folder of the scenario, which it is told as `DSHLOG_SCENARIO`.
+    pub folder: Option<PathBuf>,
     /// Files for its working directory.
     pub workspace: Option<PathBuf>,
+    /// Files that dsh lays over its profile (`--patch`).
+    pub patches: Vec<PathBuf>,
+    /// The language that it speaks to its model; nothing for that of dsh's version, or of the record for a command.
+    pub dialect: Option<Dialect>,
     /// How long it may take, all prompts together.
     pub timeout: Duration,
     /// Ends it when it is set.
@@ -67,6 +73,8 @@ pub struct CommandRun {
     pub ended: Ended,
     /// The logs that it wrote, without those of subagents and forks.
     pub logs: Vec<PathBuf>,
+    /// The logs of its subagents.
+    pub subagents: Vec<PathBuf>,
     /// What the server was asked.
     pub wire: Wire,
     /// How that went.
@@ -107,16 +115,18 @@ impl CommandRun {
 /// # Errors
 /// A record that no server can play, and what keeps a command from being started.
 pub fn run(records: &[&Record], settings: &Settings) -> Result<CommandRun, RunError> {
-    let script = script(records, &settings.program)?;
+    let script = script(records, dialect(settings)?)?;
     let expected = script.exchanges.len();
     let server = FixtureServer::spawn(script)?;
     let stage = Stage::new(settings, &server)?;
     let ended = stage.play(settings)?;
     let captures = server.captures();
     let verdict = server.stop();
+    let (subagents, logs) = stage.written();
     Ok(CommandRun {
         ended,
-        logs: stage.logs(),
+        logs,
+        subagents,
         wire: wire(expected, &captures),
         verdict,
         said: ["stdout", "stderr"].map(|name| tail(&stage.folder.path().join(name))),
@@ -124,27 +134,40 @@ pub fn run(records: &[&Record], settings: &Settings) -> Result<CommandRun, RunEr
     })
 }
 
+/// The language in which the model will be asked, where that is known before.
+fn dialect(settings: &Settings) -> Result<Option<Dialect>, RunError> {
+    match (&settings.program, settings.dialect) {
+        (Program::Dsh(program), None) => dsh::dialect(program).map(Some),
+        (_, dialect) => Ok(dialect),
+    }
+}
+
 /// What the server says. Who asks for something else than was recorded is answered all the same: what becomes of that is worth
 /// more than an end there.
-fn script(records: &[&Record], program: &Program) -> Result<Script, RunError> {
-    let options = script::Options { on_diverged: OnDiverged::Answer, ..script::Options::default() };
-    let made = match program {
-        // The dsh of today speaks Messages, whatever was spoken when it was recorded.
-        Program::Dsh(_) => {
-            let spoken = script::Options { dialect: Some(Dialect::Messages), ..options };
-            let lenient = script::Options { fidelity: Fidelity::Lenient, ..spoken };
-            script::script(records, spoken).or_else(|_| script::script(records, lenient))?
+fn script(records: &[&Record], dialect: Option<Dialect>) -> Result<Script, RunError> {
+    let options = script::Options {
+        on_diverged: OnDiverged::Answer,
+        titles_first: true,
+        dialect,
+        ..script::Options::default()
+    };
+    let made = match dialect {
+        // It may be another language than was spoken when it was recorded.
+        Some(_) => {
+            let lenient = script::Options { fidelity: Fidelity::Lenient, ..options };
+            script::script(records, options).or_else(|_| script::script(records, lenient))?
         }
-        Program::Shell(_) => script::script(records, options)?,
+        None => script::script(records, options)?,
     };
     Ok(playable(made.script))
 }
 
 /// What the server makes of the requests of an agent.
 fn wire(expected: usize, captures: &[Capture]) -> Wire {
-    let of_agent = captures.iter().filter(|capture| capture.kind == Kind::Agent && capture.dialect.is_some());
+    // Titles are asked for beside them.
+    let is_step = |capture: &&Capture| matches!(capture.kind, Kind::Agent | Kind::Compaction);
     let mut wire = Wire { expected, ..Wire::default() };
-    for capture in of_agent {
+    for capture in captures.iter().filter(is_step).filter(|capture| capture.dialect.is_some()) {
         wire.asked += 1;
         let (pointer, what) = match &capture.outcome {
             Outcome::Served { .. } => {
@@ -215,7 +238,10 @@ impl Stage {
                 let mut ended = Ended::Well;
                 for (number, prompt) in settings.prompts.iter().enumerate() {
                     let mut command = self.command(program, settings)?;
-                    command.arg("headless");
+                    command.args(["--profile", "headless"]);
+                    for patch in &settings.patches {
+                        command.arg("--patch").arg(patch);
+                    }
                     if number > 0 {
                         // Without a log to go on with there is no second turn.
                         let Some(id) = self.session() else { break };
@@ -242,6 +268,7 @@ impl Stage {
             .env("DEEPSEEK_BASE_URL", &self.url)
             .env("DEEPSEEK_API_KEY", "dshlog-replay")
             .env("DSH_TELEMETRY_DISABLED", "1")
+            .envs(settings.folder.iter().map(|folder| ("DSHLOG_SCENARIO", folder)))
             .env("DSHLOG_PROMPT", settings.prompts.first().map_or("", String::as_str))
             .envs(settings.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.workspace())
@@ -258,22 +285,28 @@ impl Stage {
         file.map_err(|source| RunError::Folder { action: "write", path, source })
     }
 
-    /// The logs in the home that are no child's.
-    fn logs(&self) -> Vec<PathBuf> {
-        let Ok(walk) = Walk::new(&Home::at(&self.home()).root) else { return Vec::new() };
-        let logs = walk.sessions.iter().filter_map(|session| Some(&session.chosen().ok()?.path));
-        let is_child = |path: &PathBuf| {
-            let header = LogFile::open(path).and_then(|file| file.header());
-            header.is_ok_and(|header| header.parent_session.is_some())
-        };
-        let mut logs: Vec<PathBuf> = logs.filter(|path| !is_child(path)).cloned().collect();
+    /// The logs in the home: those of subagents, and those that are nobody's.
+    fn written(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let Ok(walk) = Walk::new(&Home::at(&self.home()).root) else { return Default::default() };
+        let mut logs: Vec<PathBuf> = Vec::new();
+        let mut subagents = Vec::new();
+        for path in walk.sessions.iter().filter_map(|session| Some(&session.chosen().ok()?.path)) {
+            let header = LogFile::open(path).and_then(|file| file.header()).ok();
+            match header {
+                Some(header) if header.parent_session.is_none() => logs.push(path.clone()),
+                Some(header) if header.delegation_depth > 0 => subagents.push(path.clone()),
+                // A fork stands for itself.
+                Some(_) => {}
+                None => logs.push(path.clone()),
+            }
+        }
         logs.sort();
-        logs
+        (subagents, logs)
     }
 
     /// The id of the only session.
     fn session(&self) -> Option<String> {
-        let logs = self.logs();
+        let (_, logs) = self.written();
         let [log] = logs.as_slice() else { return None };
         let header = LogFile::open(log).and_then(|file| file.header()).ok()?;
         Some(header.id.to_lossy().into_owned())

@@ -7,8 +7,10 @@
 pub mod answers;
 pub mod command;
 pub mod core;
+mod dsh;
 mod group;
 mod images;
+pub mod kin;
 
 use std::time::{Duration, Instant};
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::{AgentChoice, Compared, Scenario};
 use crate::agent::{Mode, Policy};
 use crate::compare::{Rule, Rules};
+use crate::wire::Dialect;
 
 /// A scenario that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -63,8 +64,14 @@ pub struct Settings {
     pub session: String,
     /// The expected log, when it is not the record.
     pub expected: Option<String>,
+    /// The expected logs of subagents that are not those of the record, by their ids in the record.
+    pub expected_subagents: BTreeMap<String, String>,
     /// `core`, `dsh` or a command line.
     pub agent: Option<String>,
+    /// `messages` or `chat`.
+    pub dialect: Option<String>,
+    /// Files beside this one that dsh lays over its profile.
+    pub patches: Vec<String>,
     /// What the agent is told.
     pub prompts: Option<Vec<String>>,
     /// Seconds that it may take.
@@ -135,11 +142,22 @@ impl Settings {
         let rules = self.compare.rules()?;
         let session = beside(folder, "session", &self.session)?;
         let expected = self.expected.as_deref().map(|path| beside(folder, "expected", path)).transpose()?;
+        let subagents = self.expected_subagents.iter().map(|(id, path)| {
+            Ok::<_, ScenarioError>((id.clone(), beside(folder, &format!("expected_subagents.{id}"), path)?))
+        });
+        let subagents = subagents.collect::<Result<_, _>>()?;
+        let patches = self.patches.iter().enumerate();
+        let patches = patches.map(|(n, path)| beside(folder, &format!("patches[{n}]"), path));
+        let patches = patches.collect::<Result<_, _>>()?;
+        let dialect = self.dialect.as_deref().map(dialect).transpose()?;
         let seconds = self.timeout_s.unwrap_or(Scenario::TIMEOUT.as_secs_f64());
         let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
         Ok(Scenario {
             folder: Some(folder.to_owned()),
             expected,
+            expected_subagents: subagents,
+            dialect,
+            patches,
             agent: self.agent.as_deref().map_or_else(AgentChoice::default, AgentChoice::parse),
             prompts: self.prompts,
             env: self.env.into_iter().collect(),
@@ -211,6 +229,17 @@ impl RetrySettings {
             }
         };
         Policy { mode, ..usual }
+    }
+}
+
+fn dialect(name: &str) -> Result<Dialect, ScenarioError> {
+    match name {
+        "messages" => Ok(Dialect::Messages),
+        "chat" => Ok(Dialect::Chat),
+        other => {
+            let reason = format!("no model is spoken to in `{other}`; `messages` and `chat` are known");
+            Err(ScenarioError::form("dialect", reason))
+        }
     }
 }
 

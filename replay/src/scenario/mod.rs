@@ -13,13 +13,12 @@ pub use file::{ScenarioError, Settings};
 
 use crate::agent::Policy;
 use crate::compare::Rules;
+use crate::wire::Dialect;
 
 /// What the file of a scenario is called.
 pub const FILE: &str = "scenario.toml";
 /// The folder of files that the agent finds in its working directory.
 pub const WORKSPACE: &str = "workspace";
-/// Where an expectation is kept that is not the record.
-pub const EXPECTED: &str = "expected.v4.jsonl";
 
 /// A recorded session that is run again.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +31,14 @@ pub struct Scenario {
     pub session: PathBuf,
     /// The log that is expected; nothing when that is the record.
     pub expected: Option<PathBuf>,
+    /// Of subagents the logs that are expected instead of those of the record, by their ids in the record.
+    pub expected_subagents: Vec<(String, PathBuf)>,
     /// Who runs it.
     pub agent: AgentChoice,
+    /// The language that the agent speaks to its model; nothing for what is usual for it.
+    pub dialect: Option<Dialect>,
+    /// Files that dsh lays over its profile.
+    pub patches: Vec<PathBuf>,
     /// What the agent is told; nothing for the prompts of the record.
     pub prompts: Option<Vec<String>>,
     /// Variables of its environment.
@@ -110,7 +115,10 @@ impl Scenario {
             folder: None,
             session,
             expected: None,
+            expected_subagents: Vec::new(),
             agent: AgentChoice::default(),
+            dialect: None,
+            patches: Vec::new(),
             prompts: None,
             env: Vec::new(),
             timeout: Scenario::TIMEOUT,
@@ -137,6 +145,18 @@ impl Scenario {
     /// True for the folder of a scenario.
     pub fn is_at(folder: &Path) -> bool {
         folder.join(FILE).is_file()
+    }
+
+    /// The log that is expected instead of that of the record: of the session, or of a subagent by its id in the record.
+    pub fn expected(&self, subagent: Option<&str>) -> Option<&Path> {
+        let Some(subagent) = subagent else { return self.expected.as_deref() };
+        let mut logs = self.expected_subagents.iter();
+        logs.find(|(id, _)| id == subagent).map(|(_, path)| path.as_path())
+    }
+
+    /// What is expected is the record itself.
+    pub fn expects_record(&self) -> bool {
+        self.expected.is_none() && self.expected_subagents.is_empty()
     }
 
     /// The files that the agent finds in its working directory, if there are any.

@@ -23,7 +23,10 @@ fn everything_can_be_said() {
         r#"
         session = "sessions/p/s/session.v4.jsonl"
         expected = "expected.v4.jsonl"
+        expected_subagents = { s-1 = "expected.s-1.v4.jsonl" }
         agent = "my-agent --fast"
+        dialect = "chat"
+        patches = ["no-titles.yml"]
         prompts = ["one", "two"]
         timeout_s = 0.5
         idle_timeout_ms = 400
@@ -35,6 +38,8 @@ fn everything_can_be_said() {
     .unwrap();
     assert_eq!(read.agent, AgentChoice::Command("my-agent --fast".to_owned()));
     assert_eq!(read.expected, Some("/suite/case/expected.v4.jsonl".into()));
+    assert_eq!(read.expected_subagents, [("s-1".to_owned(), "/suite/case/expected.s-1.v4.jsonl".into())]);
+    assert_eq!((read.dialect, read.patches), (Some(Dialect::Chat), vec!["/suite/case/no-titles.yml".into()]));
     assert_eq!(read.timeout, Duration::from_millis(500));
     assert_eq!(read.idle, Duration::from_millis(400));
     assert_eq!(read.compared, Compared { events: false, requests: true });
@@ -51,6 +56,18 @@ fn what_cannot_be_is_told_with_its_place() {
         ("session = 1", "`session`: invalid type: integer `1`, expected a string"),
         (r#"session = "/etc""#, "`session`: `/etc` leads out of the folder of the scenario"),
         (r#"session = "../x""#, "`session`: `../x` leads out of the folder of the scenario"),
+        (
+            "session = \"s\"\npatches = [\"a\", \"/b\"]",
+            "`patches[1]`: `/b` leads out of the folder of the scenario",
+        ),
+        (
+            "session = \"s\"\nexpected_subagents.x = \"../b\"",
+            "`expected_subagents.x`: `../b` leads out of the folder of the scenario",
+        ),
+        (
+            "session = \"s\"\ndialect = \"c\"",
+            "`dialect`: no model is spoken to in `c`; `messages` and `chat` are known",
+        ),
         ("session = \"s\"\ntimeout_s = 0", "`timeout_s`: no time that somebody could wait"),
         ("session = \"s\"\ntimeout_s = nan", "`timeout_s`: no time that somebody could wait"),
         (

@@ -44,6 +44,9 @@ pub struct Options<'o> {
     /// Leave out titles and compactions, for whoever asks for steps only, as the embedded core does when it runs a record
     /// again.
     pub loop_only: bool,
+    /// Hold back the first answer of a session until its title is out, where the record has one: a process that ends before
+    /// its title came has none. For agents that ask for a title beside their first step.
+    pub titles_first: bool,
     /// What becomes of a request that is not the recorded one.
     pub on_diverged: OnDiverged,
 }
@@ -58,6 +61,7 @@ impl Default for Options<'_> {
             fidelity: Fidelity::Exact,
             pauses: false,
             loop_only: false,
+            titles_first: false,
             on_diverged: OnDiverged::Fail,
         }
     }

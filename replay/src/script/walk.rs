@@ -4,7 +4,7 @@ use dshlog_codec::check::EventType;
 use dshlog_codec::json::{Js, JsStr};
 use dshlog_codec::{Event, Millis, Seq};
 use dshlog_fixture_server::script::{
-    Block, Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs,
+    Block, Exchange, Expect, Matcher, Message, Response, Side, Stop, TextIs, WaitFor,
 };
 use dshlog_fixture_server::{self as server, Kind, json};
 
@@ -40,7 +40,14 @@ pub(super) struct Walk<'w> {
     has_begun: bool,
     /// The side rule whose title is still to come.
     title: Option<usize>,
+    /// The side rule whose title came.
+    titled: Option<usize>,
+    /// Its first exchange.
+    first: Option<usize>,
 }
+
+/// What an agent gets to write down a title, in milliseconds, before its answer comes.
+const TITLE_MS: u64 = 150;
 
 impl<'w> Walk<'w> {
     pub(super) fn new(
@@ -63,10 +70,31 @@ impl<'w> Walk<'w> {
             messages: MessagesPrinter::new(options.route),
             chat: ChatPrinter::new(options.route),
             title: None,
+            titled: None,
+            first: None,
         }
     }
 
     pub(super) fn all(mut self) -> Result<(), Why> {
+        self.events()?;
+        if self.options.titles_first {
+            self.hold_first();
+        }
+        Ok(())
+    }
+
+    /// The first answer waits for the title, if that came.
+    fn hold_first(&mut self) {
+        let Some(title) = self.titled.and_then(|side| self.scripted.script.side.get(side)) else { return };
+        let name = title.name.clone();
+        let first = self.first.and_then(|first| self.scripted.script.exchanges.get_mut(first));
+        if let Some(first) = first {
+            first.respond.wait_for = Some(WaitFor::named(name));
+            first.respond.pace.before_status_ms = TITLE_MS;
+        }
+    }
+
+    fn events(&mut self) -> Result<(), Why> {
         for at in 0..self.record.len() {
             let Some(event) = self.record.event(at) else { break };
             let recording = self.recordings.see(&event);
@@ -120,6 +148,7 @@ impl<'w> Walk<'w> {
             .filter(|_| !self.has_begun)
             .map(|text| TextIs { starts_with: Some(text.clone()), ..TextIs::default() });
         self.has_begun = true;
+        self.first.get_or_insert(self.scripted.script.exchanges.len());
         let dialect = Some(wire(self.dialect(seq)));
         let matcher = Matcher { kind: Some(kind), dialect, first_user, ..Matcher::default() };
         self.scripted.script.exchanges.push(Exchange {
@@ -160,7 +189,10 @@ impl<'w> Walk<'w> {
         let expect = self.expect(event.seq, body)?;
         self.title = Some(self.scripted.script.side.len());
         self.scripted.script.side.push(Side {
-            name: format!("title, seq {}", event.seq),
+            name: match &self.lane {
+                Some(lane) => format!("title, seq {} of {lane}", event.seq),
+                None => format!("title, seq {}", event.seq),
+            },
             matcher: Matcher {
                 kind: Some(Kind::Title),
                 dialect: Some(wire(dialect)),
@@ -181,9 +213,9 @@ impl<'w> Walk<'w> {
             return Ok(());
         }
         let dialect = self.dialect(event.seq);
-        let Some(side) = self.title.take().and_then(|title| self.scripted.script.side.get_mut(title)) else {
-            return Ok(());
-        };
+        let Some(number) = self.title.take() else { return Ok(()) };
+        let Some(side) = self.scripted.script.side.get_mut(number) else { return Ok(()) };
+        self.titled.get_or_insert(number);
         let text =
             |value: Option<Js<'_>>| value.and_then(Js::as_str).map(JsStr::to_owned).unwrap_or_default();
         let model = source.and_then(|source| source.path(&["model", "model"]));

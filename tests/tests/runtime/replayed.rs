@@ -30,9 +30,6 @@ use dshlog_tests::model::{repository, skip};
 use dshlog_tests::runtime::Runtime;
 use serde_json::Value;
 
-/// What a title has before the first answer.
-const TIME_FOR_A_TITLE_MS: u64 = 1000;
-
 /// A captured conversation.
 struct Case {
     folder: PathBuf,
@@ -131,17 +128,10 @@ fn work() -> tempfile::TempDir {
 /// Run a case again. Gives what is different.
 fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
     let recorded = case.records();
-    let mut made = script(&recorded.iter().collect::<Vec<_>>(), Options::default()).unwrap();
-    // A title that comes when a process has ended is lost. One that is driven lives on; a client that is set to wait no longer
-    // than a moment has to do without.
-    let is_patient = case.info["actions"].as_array().unwrap().is_empty()
-        && !case.texts("patches").any(|patch| patch.contains("streamIdleTimeoutMs"));
-    for number in (0..recorded.len()).filter(|_| is_patient) {
-        let first = made.exchanges.iter().position(|asked| asked.record == number);
-        if let Some(first) = first.and_then(|first| made.script.exchanges.get_mut(first)) {
-            first.respond.pace.before_status_ms = TIME_FOR_A_TITLE_MS;
-        }
-    }
+    // One that is driven lives on, and has its title in time.
+    let titles_first = case.info["actions"].as_array().unwrap().is_empty();
+    let options = Options { titles_first, ..Options::default() };
+    let made = script(&recorded.iter().collect::<Vec<_>>(), options).unwrap();
     let server = FixtureServer::spawn(made.script).unwrap();
     let (place, work) = (tempfile::tempdir().unwrap(), work());
     let (home, folder) = (place.path().join("home"), work.path());

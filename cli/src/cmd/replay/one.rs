@@ -11,9 +11,8 @@ use dshlog_replay::agent::rerun::Record;
 use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, Unserved, command, core};
 use dshlog_replay::scenario::{AgentChoice, Scenario};
 
+use super::compare::{Expected, Made, compare};
 use super::targets::Job;
-use super::update;
-use crate::cmd::diff::Pair;
 use crate::cmd::new_scenario::descendants;
 use crate::exit::{Failure, Outcome, shown};
 use crate::render::replay::{Status, Told};
@@ -35,6 +34,20 @@ pub(super) struct Stage {
     pub(super) keep: bool,
     /// What comes out is what is expected from now on.
     pub(super) update: bool,
+}
+
+/// A session, its subagents above all.
+pub(super) struct Subagent {
+    /// Its log.
+    pub(super) chosen: Chosen,
+    /// What is in it.
+    pub(super) record: Record,
+}
+
+impl Subagent {
+    pub(super) fn id(&self) -> String {
+        self.record.header().id.to_lossy().into_owned()
+    }
 }
 
 /// Run a scenario. Whatever is wrong with it is part of what is told.
@@ -73,7 +86,7 @@ fn play(scenario: &Scenario, chosen: &Chosen, stage: &Stage, told: &mut Told) ->
 }
 
 /// The record in a log of any generation; one that dsh refuses is not run again.
-fn record(chosen: &Chosen) -> Result<Record, Failure> {
+pub(super) fn record(chosen: &Chosen) -> Result<Record, Failure> {
     let log = Log::open(chosen, Form::Current, &Arc::<Kin>::default())?;
     let mut record = Record::new(log.header.to_current(), 0).stored_as(log.generation());
     let mut fault = None;
@@ -91,14 +104,16 @@ fn record(chosen: &Chosen) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// The records of its subagents that lie beside it, and can be read.
-fn children(chosen: &Chosen, record: &Record) -> Vec<Record> {
+/// Its subagents that lie beside it, and can be read.
+fn subagents(chosen: &Chosen, record: &Record) -> Vec<Subagent> {
     let Some(member) = &chosen.member else { return Vec::new() };
     let paths = descendants(&member.root, record.header());
-    paths
-        .iter()
-        .filter_map(|path| self::record(&select::placed(path, Some(&member.root), Path::new("/"))).ok())
-        .collect()
+    let read = |path: &PathBuf| {
+        let chosen = select::placed(path, Some(&member.root), Path::new("/"));
+        let record = self::record(&chosen).ok()?;
+        Some(Subagent { chosen, record })
+    };
+    paths.iter().filter_map(read).collect()
 }
 
 fn play_core(
@@ -133,7 +148,8 @@ fn play_core(
         told.status = Status::TimedOut;
         told.reason = Some(out_of_time(scenario, stage));
     } else {
-        compare(scenario, chosen, &path, stage, told)?;
+        let expected = Expected { scenario, chosen, record, subagents: &[], stage };
+        compare(&expected, &Made { log: &path, subagents: None }, told)?;
         if told.status == Status::Ok {
             told.reason = contradiction(&made.transport, made.parted);
             told.status = if told.reason.is_some() { Status::Differs } else { Status::Ok };
@@ -166,6 +182,9 @@ fn play_command(
         prompts: scenario.prompts.clone().unwrap_or_else(|| record.prompts()),
         env: scenario.env.clone(),
         workspace: scenario.workspace(),
+        folder: scenario.folder.clone(),
+        patches: scenario.patches.clone(),
+        dialect: scenario.dialect,
         timeout: scenario.timeout,
         stop: Arc::clone(&stage.stop),
     };
@@ -173,8 +192,9 @@ fn play_command(
         told.fail("the record has no prompt; `prompts` in scenario.toml can give some".to_owned());
         return Ok(());
     }
-    let children = children(chosen, record);
-    let records: Vec<&Record> = std::iter::once(record).chain(&children).collect();
+    let subagents = subagents(chosen, record);
+    let records: Vec<&Record> =
+        std::iter::once(record).chain(subagents.iter().map(|subagent| &subagent.record)).collect();
     let run = command::run(&records, &settings).map_err(|fault| cannot(&fault))?;
     told.transport = "http";
     told.exit = match run.ended {
@@ -184,7 +204,7 @@ fn play_command(
     };
     told.wire = Some(run.wire.clone());
     told.said.clone_from(&run.said);
-    judge(scenario, chosen, &run, stage, told)?;
+    judge(&Expected { scenario, chosen, record, subagents: &subagents, stage }, &run, told)?;
     if told.status != Status::Ok && stage.keep {
         told.kept = Some(run.keep());
     }
@@ -192,16 +212,10 @@ fn play_command(
 }
 
 /// What to say of a command that has ended.
-fn judge(
-    scenario: &Scenario,
-    chosen: &Chosen,
-    run: &CommandRun,
-    stage: &Stage,
-    told: &mut Told,
-) -> Result<(), Failure> {
+fn judge(expected: &Expected<'_>, run: &CommandRun, told: &mut Told) -> Result<(), Failure> {
     if run.ended == Ended::TimedOut {
         told.status = Status::TimedOut;
-        told.reason = Some(out_of_time(scenario, stage));
+        told.reason = Some(out_of_time(expected.scenario, expected.stage));
         return Ok(());
     }
     let ended = match run.ended {
@@ -214,7 +228,7 @@ fn judge(
         [] if never_asked => told.fail(format!("the agent neither asked the model nor wrote a log{ended}")),
         [] => told.fail(format!("the agent wrote no log{ended}")),
         [_] if never_asked => told.fail(format!("the agent never asked the model{ended}")),
-        [log] => compare(scenario, chosen, log, stage, told)?,
+        [log] => compare(expected, &Made { log, subagents: Some(&run.subagents) }, told)?,
         logs => {
             let names: Vec<String> = logs
                 .iter()
@@ -230,46 +244,6 @@ fn judge(
     }
     if run.ended == Ended::Signal && told.status != Status::Failed {
         told.fail("the agent was killed by a signal".to_owned());
-    }
-    Ok(())
-}
-
-/// Compare the log that came out with the one that is expected.
-fn compare(
-    scenario: &Scenario,
-    chosen: &Chosen,
-    path: &Path,
-    stage: &Stage,
-    told: &mut Told,
-) -> Result<(), Failure> {
-    let open = |chosen: &Chosen| Log::open(chosen, Form::Current, &Arc::<Kin>::default());
-    let made = select::placed(path, None, Path::new("/"));
-    let expected = scenario.expected.as_ref().map(|path| select::placed(path, None, Path::new("/")));
-    let expected = expected.as_ref().unwrap_or(chosen);
-    let against = |expected: &Chosen| -> Result<Pair, Failure> {
-        let (a, b) = (open(expected)?, open(&made)?);
-        // That of the agent is no fault of the scenario.
-        Pair::of([a, b], scenario.rules, scenario.compared, stage.context)
-    };
-    if let Err(refused) = open(&made).map_err(Failure::from).and_then(|log| {
-        let mut checked = log.check(|_| {})?;
-        checked.session()
-    }) {
-        told.fail(format!("dsh would refuse the log that the agent wrote: {refused}"));
-        return Ok(());
-    }
-    let pair = against(expected)?;
-    let is_equal = pair.is_equal();
-    let wire_differs = scenario.compared.requests
-        && scenario.expected.is_none()
-        && told.wire.as_ref().is_some_and(|wire| !wire.is_equal());
-    told.status = if is_equal && !wire_differs { Status::Ok } else { Status::Differs };
-    told.compared(pair.events, pair.requests);
-    if !is_equal && stage.update {
-        let is_record = scenario.expected.is_some() && against(chosen)?.is_equal();
-        update::accept(scenario, &made.path, is_record)?;
-        told.status = Status::Ok;
-        told.is_updated = true;
     }
     Ok(())
 }

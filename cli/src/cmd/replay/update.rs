@@ -2,63 +2,95 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use dshlog_fixture_server::json::quote;
-use dshlog_replay::scenario::{EXPECTED, FILE, Scenario, Settings};
+use dshlog_codec::home::encode_id;
+use dshlog_replay::scenario::{FILE, Scenario, Settings};
 use tempfile::NamedTempFile;
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 use crate::exit::Failure;
 
-/// Put a log into the folder of a scenario, and name it in its file; or take out the name of another one, when what is
+/// The table of subagents in a scenario's file.
+const SUBAGENTS: &str = "expected_subagents";
+
+/// A log that is not the expected one.
+pub(super) struct Change {
+    /// The subagent of the record that it is of; nothing for the session itself.
+    pub(super) subagent: Option<String>,
+    /// What came out.
+    pub(super) log: PathBuf,
+    /// It is the record again.
+    pub(super) is_record: bool,
+}
+
+/// Put logs into the folder of a scenario, and name them in its file; or take out the names of others, where what is
 /// expected is the record again.
-pub(super) fn accept(scenario: &Scenario, log: &Path, is_record: bool) -> Result<(), Failure> {
+pub(super) fn accept(scenario: &Scenario, changes: &[Change]) -> Result<(), Failure> {
     let Some(folder) = &scenario.folder else { return Ok(()) };
     let path = folder.join(FILE);
     let text = std::fs::read_to_string(&path).map_err(|fault| Failure::io("read", &path, fault))?;
-    let named = if is_record { None } else { Some(name(log)) };
-    let new = with_expected(&text, named.as_deref());
-    // What was edited as a text must say what was meant.
-    if Settings::parse(&new).ok().is_none_or(|settings| settings.expected != named) {
-        let what = format!("cannot see where `expected` belongs in {}", path.display());
-        return Err(Failure::failed(what).hint("give it a line of its own, in front of all tables"));
+    let mut file: DocumentMut = text.parse().map_err(|fault| cannot(&path, &fault))?;
+    for change in changes {
+        let named = if change.is_record { None } else { Some(change.name()) };
+        if let Some(name) = &named {
+            let expected = folder.join(name);
+            File::open(&change.log)
+                .and_then(|mut log| replace(&expected, |file| io::copy(&mut log, file).map(drop)))
+                .map_err(|fault| Failure::io("write", &expected, fault))?;
+        }
+        name(&mut file, change.subagent.as_deref(), named);
     }
-    if let Some(name) = &named {
-        let expected = folder.join(name);
-        File::open(log)
-            .and_then(|mut log| replace(&expected, |file| io::copy(&mut log, file).map(drop)))
-            .map_err(|fault| Failure::io("write", &expected, fault))?;
-    }
+    let new = file.to_string();
+    Settings::parse(&new).map_err(|fault| cannot(&path, &fault))?;
     replace(&path, |file| file.write_all(new.as_bytes())).map_err(|fault| Failure::io("write", &path, fault))
 }
 
-/// The text of a scenario's file with another line for `expected`, or without one. Everything else stays as somebody wrote it.
-fn with_expected(text: &str, expected: Option<&str>) -> String {
-    let is_meant = |line: &&str| line.split_once('=').is_some_and(|(name, _)| name.trim() == "expected");
-    let line = expected.map(|name| format!("expected = {}\n", quote(name)));
-    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let tables = lines.iter().position(|line| line.trim_start().starts_with('[')).unwrap_or(lines.len());
-    let known = lines.iter().take(tables).position(is_meant);
-    let session = lines.iter().take(tables).position(|line| line.trim_start().starts_with("session"));
-    let at = known.or(session.map(|at| at + 1)).unwrap_or(0);
-    lines.splice(at..at + usize::from(known.is_some()), line.as_deref());
-    let mut out = String::with_capacity(text.len() + 64);
-    for line in lines {
-        // The line in front of a new one may be the last, without an end.
-        if !out.is_empty() && !out.ends_with('\n') {
-            out.push('\n');
+/// Say in the file of a scenario which log is expected, or that it is the record again. All else stays as somebody wrote it.
+fn name(file: &mut DocumentMut, subagent: Option<&str>, named: Option<String>) {
+    match (subagent, named) {
+        (None, Some(name)) => put(file.as_table_mut(), "expected", name),
+        (None, None) => drop(file.remove("expected")),
+        (Some(id), Some(name)) => {
+            let table = file.entry(SUBAGENTS).or_insert_with(|| Item::Table(Table::new()));
+            if let Some(table) = table.as_table_like_mut() {
+                put(table, id, name);
+            }
         }
-        out.push_str(line);
+        (Some(id), None) => {
+            let Some(table) = file.get_mut(SUBAGENTS).and_then(Item::as_table_like_mut) else { return };
+            table.remove(id);
+            if table.is_empty() {
+                file.remove(SUBAGENTS);
+            }
+        }
     }
-    out
 }
 
-/// `expected`, with what tells the form of the log.
-fn name(log: &Path) -> String {
-    let name = log.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    match name.strip_prefix("session") {
-        Some(form) => format!("expected{form}"),
-        None => EXPECTED.to_owned(),
+/// Set a value, with the remark behind it that the old one had.
+fn put(table: &mut dyn TableLike, key: &str, name: String) {
+    let mut value = Value::from(name);
+    if let Some(old) = table.get(key).and_then(Item::as_value) {
+        *value.decor_mut() = old.decor().clone();
+    }
+    table.insert(key, Item::Value(value));
+}
+
+fn cannot(path: &Path, fault: &dyn std::fmt::Display) -> Failure {
+    Failure::failed(format!("cannot change {}: {fault}", path.display()))
+}
+
+impl Change {
+    /// `expected`, whose it is, and what tells the form of the log.
+    fn name(&self) -> String {
+        let name = self.log.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let form = name.strip_prefix("session").unwrap_or(".v4.jsonl");
+        let id = self
+            .subagent
+            .as_ref()
+            .map(|id| encode_id(&id.as_str().into()).unwrap_or_else(|| "subagent".to_owned()));
+        let id = id.map(|id| format!(".{id}")).unwrap_or_default();
+        format!("expected{id}{form}")
     }
 }
 
@@ -82,28 +114,46 @@ fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn changed(text: &str, subagent: Option<&str>, named: Option<&str>, result: &str) {
+        let mut file: DocumentMut = text.parse().unwrap();
+        name(&mut file, subagent, named.map(str::to_owned));
+        assert_eq!(file.to_string(), result);
+        Settings::parse(result).unwrap();
+    }
+
     #[test]
     fn one_line_is_changed() {
-        for (text, expected, result) in [
-            (
-                "# a\nsession = \"s\"\nagent = \"core\"\n",
-                Some("e"),
-                "# a\nsession = \"s\"\nexpected = \"e\"\nagent = \"core\"\n",
-            ),
-            ("session = \"s\"", Some("e"), "session = \"s\"\nexpected = \"e\"\n"),
-            (
-                "session = \"s\"\nexpected = 'x' # y\n[env]\nexpected = \"z\"\n",
-                Some("e"),
-                "session = \"s\"\nexpected = \"e\"\n[env]\nexpected = \"z\"\n",
-            ),
-            ("expected = 'x'\nsession = \"s\"\n", None, "session = \"s\"\n"),
-            (
-                "session = \"s\"\n[env]\nexpected = \"z\"\n",
-                None,
-                "session = \"s\"\n[env]\nexpected = \"z\"\n",
-            ),
-        ] {
-            assert_eq!(with_expected(text, expected), result);
-        }
+        changed(
+            "# a\nsession = \"s\"\nagent = \"core\" # b\n",
+            None,
+            Some("e"),
+            "# a\nsession = \"s\"\nagent = \"core\" # b\nexpected = \"e\"\n",
+        );
+        changed("session = \"s\"", None, Some("e"), "session = \"s\"\nexpected = \"e\"\n");
+        changed(
+            "session = \"s\"\nexpected = 'x' # y\n[env]\nexpected = \"z\"\n",
+            None,
+            Some("e"),
+            "session = \"s\"\nexpected = \"e\" # y\n[env]\nexpected = \"z\"\n",
+        );
+        changed("expected = 'x'\nsession = \"s\"\n", None, None, "session = \"s\"\n");
+        let other = "session = \"s\"\n\n[env]\nexpected = \"z\"\n";
+        changed(other, None, None, other);
+    }
+
+    #[test]
+    fn subagents_have_a_table() {
+        let bare = "session = \"s\"\n";
+        let named = "session = \"s\"\n\n[expected_subagents]\na-1 = \"e\"\n";
+        changed(bare, Some("a-1"), Some("e"), named);
+        changed(named, Some("a-1"), None, bare);
+        changed(named, Some("b"), None, named);
+        changed(
+            "session = \"s\"\nexpected_subagents = { a = \"x\" }\n",
+            Some("a"),
+            Some("e"),
+            "session = \"s\"\nexpected_subagents = { a = \"e\" }\n",
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::super::diff;
+use super::super::diff::{self, Report};
 use super::super::json::Object;
 use super::Told;
 
@@ -38,11 +38,14 @@ pub(crate) fn document(told: &Told, out: &mut dyn Write) -> io::Result<()> {
         }),
         None => document.raw("asked", b"null"),
     }
-    for (name, report) in [("events", &told.events), ("requests", &told.requests)] {
-        match report {
-            Some(report) => diff::member(name, report, &mut document),
-            None => document.raw(name, b"null"),
-        }
+    reports(&mut document, told.events.as_ref(), told.requests.as_ref());
+    match &told.subagents {
+        Some(subagents) => document.array("subagents", subagents.iter(), |subagent, object| {
+            object.text_or_null("recorded", subagent.recorded.as_deref());
+            object.text_or_null("written", subagent.written.as_deref());
+            reports(object, subagent.events.as_ref(), subagent.requests.as_ref());
+        }),
+        None => document.raw("subagents", b"null"),
     }
     document.text("stdout", &told.said[0]);
     document.text("stderr", &told.said[1]);
@@ -50,4 +53,13 @@ pub(crate) fn document(told: &Told, out: &mut dyn Write) -> io::Result<()> {
     document.flag("updated", told.is_updated);
     document.count("ms", told.millis);
     document.write_line(out)
+}
+
+fn reports(object: &mut Object, events: Option<&Report>, requests: Option<&Report>) {
+    for (name, report) in [("events", events), ("requests", requests)] {
+        match report {
+            Some(report) => diff::member(name, report, object),
+            None => object.raw(name, b"null"),
+        }
+    }
 }
