@@ -12,5 +12,6 @@ pub mod grow;
 pub mod hostile;
 pub mod library;
 pub mod model;
+pub mod runs;
 pub mod runtime;
 pub mod text;

@@ -88,6 +88,11 @@ impl Runtime {
         command
     }
 
+    /// Make this the dsh of a command, for what runs it in its turn.
+    pub fn lend<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command.env("DSHLOG_DSH", &self.program).env("HOME", self.person.path())
+    }
+
     /// One more turn of a session, not yet run: the answer goes to stdout. The runtime wants to be started in the session's
     /// own working directory, and refuses forks, subagents and sessions with an agent preset.
     ///

@@ -24,6 +24,8 @@ mod forks;
 mod lab;
 #[path = "runtime/served.rs"]
 mod served;
+#[path = "runtime/suite.rs"]
+mod suite;
 #[path = "runtime/watch.rs"]
 mod watch;
 

@@ -11,6 +11,7 @@ mod dsh;
 mod group;
 mod images;
 pub mod kin;
+mod stage;
 
 use std::time::{Duration, Instant};
 

@@ -12,10 +12,8 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
 
 use dshlog_codec::check::EventType;
 use dshlog_codec::home::Walk;
@@ -26,33 +24,13 @@ use dshlog_migrate::migrate_in_memory;
 use dshlog_replay::agent::rerun::Record;
 use dshlog_replay::compare::{Rules, Source, compare};
 use dshlog_replay::script::{Options, script};
-use dshlog_tests::model::{repository, skip};
+use dshlog_tests::model::skip;
+use dshlog_tests::runs::{Run, fill};
 use dshlog_tests::runtime::Runtime;
-use serde_json::Value;
 
-/// A captured conversation.
-struct Case {
-    folder: PathBuf,
-    info: Value,
-}
-
-impl Case {
-    fn of(name: &str) -> Case {
-        let folder = repository().join("corpora/runs").join(name);
-        let info = std::fs::read(folder.join("run.json")).unwrap();
-        Case { info: serde_json::from_slice(&info).unwrap(), folder }
-    }
-
-    /// Its logs, roots first.
-    fn records(&self) -> Vec<Record> {
-        let mut logs: Vec<&Value> = self.info["logs"].as_array().unwrap().iter().collect();
-        logs.sort_by_key(|log| log["root"] != true);
-        logs.into_iter().map(|log| record(&self.folder.join(log["path"].as_str().unwrap()))).collect()
-    }
-
-    fn texts<'i>(&'i self, list: &str) -> impl Iterator<Item = &'i str> {
-        self.info[list].as_array().unwrap().iter().map(|item| item.as_str().unwrap())
-    }
+/// The records of a conversation, roots first.
+fn records(run: &Run) -> Vec<Record> {
+    run.logs().iter().map(|log| record(log)).collect()
 }
 
 /// A log in the form of V4.
@@ -115,21 +93,15 @@ fn written(home: &Path) -> Vec<Record> {
 /// costs, which a compaction records, counts its letters.
 fn work() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("d").rand_bytes(6).tempdir_in("/tmp").unwrap();
-    // Searches tell the oldest file first.
-    for (name, age) in [("a", 10), ("b", 0)] {
-        let path = folder.path().join(format!("{name}.txt"));
-        std::fs::write(&path, format!("{name}\nline 2\n")).unwrap();
-        let time = SystemTime::now() - Duration::from_secs(age);
-        File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
-    }
+    fill(folder.path()).unwrap();
     folder
 }
 
 /// Run a case again. Gives what is different.
-fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
-    let recorded = case.records();
+fn replay(runtime: &Runtime, case: &Run) -> Vec<String> {
+    let recorded = records(case);
     // One that is driven lives on, and has its title in time.
-    let titles_first = case.info["actions"].as_array().unwrap().is_empty();
+    let titles_first = case.list("actions").is_empty();
     let options = Options { titles_first, ..Options::default() };
     let made = script(&recorded.iter().collect::<Vec<_>>(), options).unwrap();
     let server = FixtureServer::spawn(made.script).unwrap();
@@ -145,17 +117,14 @@ fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
         .collect();
     let mut differences = Vec::new();
     let mut ids = HashMap::new();
-    for told in case.info["commands"].as_array().unwrap() {
+    for (words, exit) in case.commands() {
         let mut command = runtime.command(&home);
-        command.current_dir(folder).env("DEEPSEEK_BASE_URL", server.url());
-        for (name, value) in case.info["env"].as_object().unwrap() {
-            command.env(name, value.as_str().unwrap());
-        }
-        arguments(&mut command, told, &patches, runtime, case, &ids);
+        command.current_dir(folder).env("DEEPSEEK_BASE_URL", server.url()).envs(case.env());
+        arguments(&mut command, &words, &patches, runtime, case, &ids);
         let output = command.output().unwrap();
-        if output.status.code() != told["exit"].as_i64().and_then(|code| code.try_into().ok()) {
+        if output.status.code().map(i64::from) != exit {
             let words = String::from_utf8_lossy(&output.stderr).into_owned();
-            differences.push(format!("ended with {:?}, not {}: {words}", output.status.code(), told["exit"]));
+            differences.push(format!("ended with {:?}, not {exit:?}: {words}", output.status.code()));
         }
         ids.extend(pairs(&recorded, &written(&home)).into_iter().map(|(a, b)| (id(&recorded[a]), b)));
     }
@@ -178,17 +147,16 @@ fn replay(runtime: &Runtime, case: &Case) -> Vec<String> {
 /// The arguments of a recorded command, with what is here in the places of what was there.
 fn arguments(
     command: &mut Command,
-    told: &Value,
+    words: &[&str],
     patches: &[PathBuf],
     runtime: &Runtime,
-    case: &Case,
+    case: &Run,
     ids: &HashMap<String, String>,
 ) {
     let here = |text: &str| ids.iter().fold(text.to_owned(), |text, (a, b)| text.replace(a, b));
-    let words = told["command"].as_array().unwrap().iter().skip(1).map(|word| word.as_str().unwrap());
-    for word in words {
+    for word in words.iter().skip(1) {
         if let Some(n) = word.strip_prefix("driver with actions ") {
-            let actions = &case.info["actions"][n.parse::<usize>().unwrap()];
+            let actions = &case.list("actions")[n.parse::<usize>().unwrap()];
             command.env("DSHLOG_ACTIONS", here(&actions.to_string()));
             command.arg(runtime.actions().unwrap());
         } else if let Some(n) = word.strip_prefix("patch ") {
@@ -269,7 +237,7 @@ fn old_dsh() -> Option<Runtime> {
 #[track_caller]
 fn check(runtime: Option<Runtime>, name: &str) {
     let Some(runtime) = runtime else { return };
-    let case = Case::of(name);
+    let case = Run::of(name);
     let differences = replay(&runtime, &case);
     assert!(differences.is_empty(), "{name}:\n{}", differences.join("\n"));
 }
@@ -374,7 +342,7 @@ mod older {
 #[test]
 fn one_behind_another_and_side_by_side() {
     let Some(runtime) = new_dsh() else { return };
-    let case = Case::of("v4-tools-parallel");
+    let case = Run::of("v4-tools-parallel");
     for _ in 0..2 {
         assert_eq!(replay(&runtime, &case), [""; 0]);
     }

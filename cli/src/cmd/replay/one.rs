@@ -1,8 +1,8 @@
 //! One scenario: read the record, run it again, compare.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use dshlog_codec::Seq;
@@ -26,6 +26,8 @@ const LOG: &str = "session.v4.jsonl";
 pub(super) struct Stage {
     /// The dsh of this machine.
     pub(super) dsh: PathBuf,
+    /// The first time that it is run.
+    pub(super) first: FirstRun,
     /// Somebody has enough.
     pub(super) stop: Arc<AtomicBool>,
     /// Equal events around what differs.
@@ -34,6 +36,24 @@ pub(super) struct Stage {
     pub(super) keep: bool,
     /// What comes out is what is expected from now on.
     pub(super) update: bool,
+}
+
+/// The first run of dsh, which has to be over before there are others: it unpacks its native parts for its user, and one that
+/// finds them half unpacked crashes.
+#[derive(Debug, Default)]
+pub(super) struct FirstRun(Mutex<bool>);
+
+impl FirstRun {
+    fn alone<T>(&self, run: impl FnOnce() -> T) -> T {
+        let mut is_over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_over {
+            drop(is_over);
+            return run();
+        }
+        let made = run();
+        *is_over = true;
+        made
+    }
 }
 
 /// A session, its subagents above all.
@@ -195,7 +215,12 @@ fn play_command(
     let subagents = subagents(chosen, record);
     let records: Vec<&Record> =
         std::iter::once(record).chain(subagents.iter().map(|subagent| &subagent.record)).collect();
-    let run = command::run(&records, &settings).map_err(|fault| cannot(&fault))?;
+    let run = || command::run(&records, &settings);
+    let run = match settings.program {
+        command::Program::Dsh(_) => stage.first.alone(run),
+        command::Program::Shell(_) => run(),
+    };
+    let run = run.map_err(|fault| cannot(&fault))?;
     told.transport = "http";
     told.exit = match run.ended {
         Ended::Well => Some(0),
