@@ -3,6 +3,7 @@
 
 mod agents;
 mod changed;
+mod subagents;
 
 use std::fs;
 use std::path::{Path, PathBuf};

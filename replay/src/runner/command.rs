@@ -43,6 +43,8 @@ pub struct Settings {
     pub patches: Vec<PathBuf>,
     /// The language that it speaks to its model; nothing for that of dsh's version, or of the record for a command.
     pub dialect: Option<Dialect>,
+    /// How long the first answer waits for a title, so that a process does not end before it.
+    pub title_wait: Duration,
     /// How long it may take, all prompts together.
     pub timeout: Duration,
     /// Ends it when it is set.
@@ -93,7 +95,7 @@ impl CommandRun {
 /// # Errors
 /// A record that no server can play, and what keeps a command from being started.
 pub fn run(records: &[&Record], settings: &Settings) -> Result<CommandRun, RunError> {
-    let script = script(records, dialect(settings)?)?;
+    let script = script(records, settings)?;
     let expected = script.exchanges.len();
     let server = FixtureServer::spawn(script)?;
     let cwd = records.first().and_then(|record| record.header().cwd.as_ref());
@@ -123,10 +125,11 @@ fn dialect(settings: &Settings) -> Result<Option<Dialect>, RunError> {
 
 /// What the server says. Who asks for something else than was recorded is answered all the same: what becomes of that is worth
 /// more than an end there.
-fn script(records: &[&Record], dialect: Option<Dialect>) -> Result<Script, RunError> {
+fn script(records: &[&Record], settings: &Settings) -> Result<Script, RunError> {
+    let dialect = dialect(settings)?;
     let options = script::Options {
         on_diverged: OnDiverged::Answer,
-        titles_first: true,
+        title_wait_ms: u64::try_from(settings.title_wait.as_millis()).unwrap_or(u64::MAX),
         dialect,
         ..script::Options::default()
     };

@@ -76,6 +76,8 @@ pub struct Settings {
     pub prompts: Option<Vec<String>>,
     /// Seconds that it may take.
     pub timeout_s: Option<f64>,
+    /// Milliseconds that the first answer waits for a title.
+    pub title_wait_ms: Option<u64>,
     /// Milliseconds that the agent core waits for a sign of life.
     pub idle_timeout_ms: Option<u64>,
     /// What is compared.
@@ -163,6 +165,7 @@ impl Settings {
             env: self.env.into_iter().collect(),
             timeout: timeout
                 .ok_or_else(|| ScenarioError::form("timeout_s", "no time that somebody could wait"))?,
+            title_wait: self.title_wait_ms.map(Duration::from_millis),
             idle: self.idle_timeout_ms.map_or(Scenario::IDLE, Duration::from_millis),
             retry: self.retry.map(RetrySettings::policy),
             rules,

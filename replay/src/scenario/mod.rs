@@ -45,6 +45,8 @@ pub struct Scenario {
     pub env: Vec<(String, String)>,
     /// How long it may take.
     pub timeout: Duration,
+    /// How long the first answer waits until a title is out; nothing for what is usual for the agent.
+    pub title_wait: Option<Duration>,
     /// How long the agent core waits for a sign of life.
     pub idle: Duration,
     /// How it retries, where the record does not tell.
@@ -105,8 +107,16 @@ impl AgentChoice {
 impl Scenario {
     /// How long a scenario may take that does not say.
     pub const TIMEOUT: Duration = Duration::from_mins(1);
+    /// How long the first answer of dsh waits for a title.
+    pub const TITLE_WAIT: Duration = Duration::from_secs(2);
     /// How long the agent core waits for a sign of life when nothing else is said.
     pub const IDLE: Duration = Duration::from_secs(2);
+
+    /// How long the first answer waits for a title: dsh asks for one beside its first step, others need not ask at all.
+    pub fn title_wait(&self) -> Duration {
+        let usual = if self.agent == AgentChoice::Dsh { Scenario::TITLE_WAIT } else { Duration::ZERO };
+        self.title_wait.unwrap_or(usual)
+    }
 
     /// A session that somebody named, with nothing beside it.
     pub fn of_session(name: String, session: PathBuf) -> Self {
@@ -122,6 +132,7 @@ impl Scenario {
             prompts: None,
             env: Vec::new(),
             timeout: Scenario::TIMEOUT,
+            title_wait: None,
             idle: Scenario::IDLE,
             retry: None,
             rules: Rules::default(),

@@ -30,6 +30,7 @@ fn everything_can_be_said() {
         prompts = ["one", "two"]
         timeout_s = 0.5
         idle_timeout_ms = 400
+        title_wait_ms = 300
         compare = { what = ["requests"], keep = ["folders"], ignore = ["usage"] }
         retry = { most = 1, codes = ["SERVER", "RATE_LIMIT"] }
         env = { A = "1" }
@@ -39,8 +40,10 @@ fn everything_can_be_said() {
     assert_eq!(read.agent, AgentChoice::Command("my-agent --fast".to_owned()));
     assert_eq!(read.expected, Some("/suite/case/expected.v4.jsonl".into()));
     assert_eq!(read.expected_subagents, [("s-1".to_owned(), "/suite/case/expected.s-1.v4.jsonl".into())]);
-    assert_eq!((read.dialect, read.patches), (Some(Dialect::Chat), vec!["/suite/case/no-titles.yml".into()]));
+    assert_eq!(read.dialect, Some(Dialect::Chat));
+    assert_eq!(read.patches, [PathBuf::from("/suite/case/no-titles.yml")]);
     assert_eq!(read.timeout, Duration::from_millis(500));
+    assert_eq!(read.title_wait(), Duration::from_millis(300));
     assert_eq!(read.idle, Duration::from_millis(400));
     assert_eq!(read.compared, Compared { events: false, requests: true });
     assert!(!read.rules.has(Rule::Folders) && read.rules.has(Rule::Usage) && read.rules.has(Rule::Ids));

@@ -44,9 +44,9 @@ pub struct Options<'o> {
     /// Leave out titles and compactions, for whoever asks for steps only, as the embedded core does when it runs a record
     /// again.
     pub loop_only: bool,
-    /// Hold back the first answer of a session until its title is out, where the record has one: a process that ends before
-    /// its title came has none. For agents that ask for a title beside their first step.
-    pub titles_first: bool,
+    /// How long the first answer of a session is held back until its title is out, in milliseconds, where the record has
+    /// one: a process that ends before its title came has none. For agents that ask for a title beside their first step.
+    pub title_wait_ms: u64,
     /// What becomes of a request that is not the recorded one.
     pub on_diverged: OnDiverged,
 }
@@ -61,7 +61,7 @@ impl Default for Options<'_> {
             fidelity: Fidelity::Exact,
             pauses: false,
             loop_only: false,
-            titles_first: false,
+            title_wait_ms: 0,
             on_diverged: OnDiverged::Fail,
         }
     }

@@ -77,7 +77,7 @@ impl<'w> Walk<'w> {
 
     pub(super) fn all(mut self) -> Result<(), Why> {
         self.events()?;
-        if self.options.titles_first {
+        if self.options.title_wait_ms > 0 {
             self.hold_first();
         }
         Ok(())
@@ -89,7 +89,8 @@ impl<'w> Walk<'w> {
         let name = title.name.clone();
         let first = self.first.and_then(|first| self.scripted.script.exchanges.get_mut(first));
         if let Some(first) = first {
-            first.respond.wait_for = Some(WaitFor::named(name));
+            let at_most_ms = self.options.title_wait_ms;
+            first.respond.wait_for = Some(WaitFor { name, at_most_ms });
             first.respond.pace.before_status_ms = TITLE_MS;
         }
     }

@@ -21,9 +21,9 @@ fn copies(place: &Place) -> String {
 
 /// A line that asks the model, without looking at the answer. There is no program for that on every machine; the shell of
 /// one can.
-const ASKS: &str = r#"host=${DEEPSEEK_BASE_URL#http://}; exec 3<>"/dev/tcp/${host%:*}/${host#*:}"; body='{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"t","input_schema":{}}]}'; printf 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s' "${#body}" "$body" >&3; cat <&3 >/dev/null; exec 3>&-"#;
+pub(super) const ASKS: &str = r#"host=${DEEPSEEK_BASE_URL#http://}; exec 3<>"/dev/tcp/${host%:*}/${host#*:}"; body='{"model":"m","stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"t","input_schema":{}}]}'; printf 'POST /v1/messages HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s' "${#body}" "$body" >&3; cat <&3 >/dev/null; exec 3>&-"#;
 
-fn asks(times: &str) -> String {
+pub(super) fn asks(times: &str) -> String {
     format!("/usr/bin/env bash -c '{times}' dshlog", times = times.replace('\'', r"'\''"))
 }
 

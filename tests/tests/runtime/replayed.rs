@@ -101,8 +101,8 @@ fn work() -> tempfile::TempDir {
 fn replay(runtime: &Runtime, case: &Run) -> Vec<String> {
     let recorded = records(case);
     // One that is driven lives on, and has its title in time.
-    let titles_first = case.list("actions").is_empty();
-    let options = Options { titles_first, ..Options::default() };
+    let title_wait_ms = if case.list("actions").is_empty() { 2000 } else { 0 };
+    let options = Options { title_wait_ms, ..Options::default() };
     let made = script(&recorded.iter().collect::<Vec<_>>(), options).unwrap();
     let server = FixtureServer::spawn(made.script).unwrap();
     let (place, work) = (tempfile::tempdir().unwrap(), work());

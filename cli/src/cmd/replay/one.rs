@@ -205,6 +205,7 @@ fn play_command(
         folder: scenario.folder.clone(),
         patches: scenario.patches.clone(),
         dialect: scenario.dialect,
+        title_wait: scenario.title_wait(),
         timeout: scenario.timeout,
         stop: Arc::clone(&stage.stop),
     };
