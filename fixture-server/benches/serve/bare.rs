@@ -18,6 +18,15 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
+/// How chunks are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// Each by itself, as a stream that comes piece by piece.
+    One,
+    /// As many together as are ready.
+    Joined,
+}
+
 /// The handler, on a thread with a runtime of its own. It stops when dropped.
 pub(crate) struct Bare {
     pub(crate) address: SocketAddr,
@@ -26,7 +35,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    pub(crate) fn start(chunks: Vec<Vec<u8>>) -> Bare {
+    pub(crate) fn start(chunks: Vec<Vec<u8>>, writes: Writes) -> Bare {
         let chunks: Arc<[Bytes]> = chunks.into_iter().map(Bytes::from).collect();
         let (started, is_started) = mpsc::channel();
         let (stop, mut stopped) = oneshot::channel::<()>();
@@ -41,7 +50,7 @@ impl Bare {
                 };
                 stream.set_nodelay(true).unwrap();
                 let chunks = Arc::clone(&chunks);
-                let answer = service_fn(move |request| answer(request, Arc::clone(&chunks)));
+                let answer = service_fn(move |request| answer(request, Arc::clone(&chunks), writes));
                 tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), answer));
             }
         };
@@ -60,28 +69,42 @@ impl Drop for Bare {
 }
 
 /// A body whose chunks are all ready.
-struct Chunks {
+struct Answer {
     chunks: Arc<[Bytes]>,
     next: usize,
+    writes: Writes,
+    /// What was given is to be written before there is more.
+    is_written: bool,
 }
 
-impl Body for Chunks {
+impl Body for Answer {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.writes == Writes::One && !self.is_written {
+            // hyper writes what it has when there is nothing more for now.
+            self.is_written = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.is_written = false;
         let chunk = self.chunks.get(self.next).cloned();
         self.next += 1;
         Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
     }
 }
 
-async fn answer(request: Request<Incoming>, chunks: Arc<[Bytes]>) -> Result<Response<Chunks>, hyper::Error> {
+async fn answer(
+    request: Request<Incoming>,
+    chunks: Arc<[Bytes]>,
+    writes: Writes,
+) -> Result<Response<Answer>, hyper::Error> {
     request.into_body().collect().await?;
-    let mut response = Response::new(Chunks { chunks, next: 0 });
+    let mut response = Response::new(Answer { chunks, next: 0, writes, is_written: true });
     response.headers_mut().insert("content-type", HeaderValue::from_static("text/event-stream"));
     Ok(response)
 }
