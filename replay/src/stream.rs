@@ -96,8 +96,10 @@ fn is_token(chunk: Js<'_>) -> bool {
 /// The last chunk of this type. Only those are looked for that are never packed.
 fn last_chunk<'a>(event: &Event<'a>, kind: &str) -> Option<Js<'a>> {
     let is = |value: Js<'_>, kind| value.get("type").is_some_and(|stored| stored.is(kind));
-    let records = event.member("stream")?.elements().filter(|record| is(*record, "chunk"));
-    records.filter_map(|record| record.get("chunk")).filter(|chunk| is(*chunk, kind)).last()
+    // It stands near the end, and streams are long.
+    let records: Vec<Js<'a>> = event.member("stream")?.elements().collect();
+    let chunks = records.into_iter().rev().filter(|record| is(*record, "chunk"));
+    chunks.filter_map(|record| record.get("chunk")).find(|chunk| is(*chunk, kind))
 }
 
 #[cfg(test)]

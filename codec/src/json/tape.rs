@@ -82,6 +82,8 @@ impl Tape {
         if text.len() > MAX_TEXT {
             return Err(JsonError { what: "text beyond 4 GiB", offset: MAX_TEXT });
         }
+        // Small texts are the rule, and their nodes come one by one.
+        self.nodes.reserve((text.len() / 8).min(256));
         let parsed = Scan { bytes: text.as_bytes(), at: 0, tape: self }.document();
         if parsed.is_err() {
             self.nodes.clear();

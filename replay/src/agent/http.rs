@@ -79,6 +79,8 @@ pub struct HttpModel<'a> {
     answer: Option<Answer>,
     /// What came and was not taken yet.
     chunks: VecDeque<Chunk>,
+    /// Room for what comes.
+    piece: Vec<u8>,
 }
 
 /// An answer on its way.
@@ -123,6 +125,7 @@ impl HttpModel<'_> {
             start,
             answer: None,
             chunks: VecDeque::new(),
+            piece: vec![0; PIECE],
             endpoint,
         }
     }
@@ -177,9 +180,9 @@ impl HttpModel<'_> {
     fn fill(&mut self) {
         let Some(answer) = &mut self.answer else { return };
         let mut out = Vec::new();
-        let mut piece = vec![0; PIECE];
+        let piece = &mut self.piece;
         while out.is_empty() && !answer.reader.is_over() {
-            let came = answer.body.as_mut().map_or(Ok(0), |body| body.read(&mut piece));
+            let came = answer.body.as_mut().map_or(Ok(0), |body| body.read(piece));
             match came {
                 Ok(0) => answer.reader.end(BodyEnd::Complete, &mut out),
                 Ok(count) => {
@@ -189,6 +192,11 @@ impl HttpModel<'_> {
             }
         }
         if answer.reader.is_over() {
+            // Behind the last event comes the end of the body. Whoever has seen it can ask again over the same connection;
+            // where it does not come, that is no concern of this answer.
+            if let Some(body) = &mut answer.body {
+                let _: std::io::Result<usize> = body.read(piece);
+            }
             self.answer = None;
         }
         self.chunks.extend(out);

@@ -72,7 +72,7 @@ struct Body {
 
 #[derive(Debug)]
 enum Translator {
-    Messages(messages::read::Events),
+    Messages(Box<messages::read::Events>),
     Chat(chat::read::Frames),
 }
 
@@ -170,7 +170,9 @@ impl AnswerReader {
 impl Translator {
     fn new(route: &Route) -> Self {
         match route.dialect {
-            Dialect::Messages => Translator::Messages(messages::read::Events::new(route.model.clone())),
+            Dialect::Messages => {
+                Translator::Messages(Box::new(messages::read::Events::new(route.model.clone())))
+            }
             Dialect::Chat => Translator::Chat(chat::read::Frames::new(&route.base)),
         }
     }

@@ -91,6 +91,16 @@ impl Served {
         reader
     }
 
+    /// The same body, at once: for a client to which it is all one when its pieces come.
+    #[must_use]
+    pub fn at_once(self) -> Self {
+        let bytes = self.writes.iter().map(|write| write.bytes.as_slice()).collect::<Vec<_>>().concat();
+        let writes = if bytes.is_empty() { Vec::new() } else { vec![Write { delay_ms: 0, bytes }] };
+        let is_whole = self.framing == Some(Framing::Chunked) && self.end == End::Complete;
+        let framing = if is_whole { Some(Framing::Length) } else { self.framing };
+        Served { framing, writes, ..self }
+    }
+
     /// How the client sees the body end; nothing while it waits.
     pub fn body_end(&self) -> Option<BodyEnd> {
         match (self.end, self.framing) {

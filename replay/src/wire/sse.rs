@@ -4,6 +4,8 @@
 //! none before the next byte has come, since an LF could follow. Where a read of the client ends in a CR, and no line end
 //! comes in any later one, the client leaves that CR open; here it does not matter how the bytes were cut.
 
+use std::borrow::Cow;
+
 /// What stands in an event stream, besides what nobody reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SseItem {
@@ -49,34 +51,48 @@ impl SseReader {
             if self.after_cr && !rest.is_empty() {
                 self.after_cr = false;
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
-                if !self.end_line(&mut see) {
+                if !self.end_kept(&mut see) {
                     return;
                 }
                 continue;
             }
-            let Some(end) = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r') else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', rest) else {
                 self.line.extend_from_slice(rest);
                 return;
             };
             let (line, tail) = rest.split_at(end);
-            self.line.extend_from_slice(line);
             self.after_cr = tail.first() == Some(&b'\r');
             rest = tail.get(1..).unwrap_or_default();
-            if !self.after_cr && !self.end_line(&mut see) {
+            // Most lines come whole, and are read where they are.
+            if !self.after_cr && self.line.is_empty() {
+                if !self.end_line(line, &mut see) {
+                    return;
+                }
+                continue;
+            }
+            self.line.extend_from_slice(line);
+            if !self.after_cr && !self.end_kept(&mut see) {
                 return;
             }
         }
     }
 
+    /// The line so far is complete. False when `see` has seen enough.
+    fn end_kept(&mut self, see: &mut impl FnMut(SseItem) -> bool) -> bool {
+        let mut line = std::mem::take(&mut self.line);
+        let goes_on = self.end_line(&line, see);
+        line.clear();
+        self.line = line;
+        goes_on
+    }
+
     /// A line is complete. False when `see` has seen enough.
-    fn end_line(&mut self, see: &mut impl FnMut(SseItem) -> bool) -> bool {
-        let line = std::mem::take(&mut self.line);
-        let mut line = line.as_slice();
+    fn end_line(&mut self, mut line: &[u8], see: &mut impl FnMut(SseItem) -> bool) -> bool {
         if !std::mem::replace(&mut self.begun, true) {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
         // No character has a line end in it, so a line decodes as it would inside the whole.
-        let line = String::from_utf8_lossy(line);
+        let line = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         if line.is_empty() {
             let event = self.event.take();
             return match self.data.take() {

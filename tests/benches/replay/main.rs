@@ -40,6 +40,12 @@ const CASES: [&str; 14] = [
     "v4-unicode",
 ];
 
+/// Those among them in which a turn is one question and one answer.
+const SIMPLE: [&str; 3] = ["v4-plain", "v4-thinking", "v4-empty-answer"];
+
+/// The word that leaves only those.
+const ONLY_SIMPLE: &str = "--simple";
+
 /// The word that makes this process one that runs the core and prints what that took.
 const CORE: &str = "--core-only";
 
@@ -53,7 +59,8 @@ fn main() -> Outcome<()> {
     let is_quick = args.iter().any(|arg| arg == "--quick");
     let seconds = if is_quick { 1 } else { 10 };
     if args.iter().any(|arg| arg == CORE) {
-        return core_alone(Duration::from_secs(seconds));
+        let cases = if args.iter().any(|arg| arg == ONLY_SIMPLE) { &SIMPLE[..] } else { &CASES };
+        return core_alone(cases, Duration::from_secs(seconds));
     }
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let built = target.with_file_name("release").join("dshlog");
@@ -96,10 +103,10 @@ impl Took {
 }
 
 /// What is in the records.
-fn records() -> Outcome<(Vec<Record>, Took)> {
+fn records(cases: &[&str]) -> Outcome<(Vec<Record>, Took)> {
     let mut records = Vec::new();
     let mut all = Took { scenarios: 0.0, turns: 0.0, requests: 0.0, wall: Duration::ZERO };
-    for case in CASES {
+    for case in cases {
         let log = Run::of(case).logs().into_iter().next().ok_or("no log")?;
         let file = LogFile::open(&log)?;
         let mut record = Record::new(file.header()?.to_current(), 0);
@@ -120,8 +127,8 @@ fn records() -> Outcome<(Vec<Record>, Took)> {
 
 /// The core, over and over, in this process; prints the rounds and the microseconds that they took.
 #[expect(clippy::print_stdout, reason = "the result")]
-fn core_alone(length: Duration) -> Outcome<()> {
-    let (records, _) = records()?;
+fn core_alone(cases: &[&str], length: Duration) -> Outcome<()> {
+    let (records, _) = records(cases)?;
     let settings = Settings {
         idle: Duration::from_secs(2),
         timeout: Duration::from_mins(1),
@@ -158,7 +165,8 @@ struct Bench {
 impl Bench {
     #[expect(clippy::print_stdout, reason = "the result")]
     fn run(&self, args: &[String]) -> Outcome<()> {
-        let (_, all) = records()?;
+        let (_, all) = records(&CASES)?;
+        let (_, simple) = records(&SIMPLE)?;
         self.suite()?;
         let cores = if self.pinned { "one core" } else { "all cores" };
         println!(
@@ -166,8 +174,10 @@ impl Bench {
             all.scenarios, all.turns, all.requests
         );
         println!("| | a scenario | scenarios/s | turns/s | requests/s | times |\n|---|---|---|---|---|---|");
-        let core = self.core(all, args)?;
+        let core = self.core(all, args, &[])?;
         core.row("the core over HTTP, in one process", &core);
+        let simple = self.core(simple, args, &[ONLY_SIMPLE])?;
+        simple.row("the same, those with one answer a turn", &core);
         self.replay(all, "core", None)?.row("`dshlog replay SUITE`", &core);
         match Runtime::find() {
             Some(runtime) => {
@@ -209,8 +219,8 @@ impl Bench {
         command
     }
 
-    fn core(&self, all: Took, args: &[String]) -> Outcome<Took> {
-        let output = self.pinned(&std::env::current_exe()?).args(args).arg(CORE).output()?;
+    fn core(&self, all: Took, args: &[String], more: &[&str]) -> Outcome<Took> {
+        let output = self.pinned(&std::env::current_exe()?).args(args).args(more).arg(CORE).output()?;
         let text = String::from_utf8(output.stdout)?;
         let (rounds, micros) = text.trim().split_once(' ').ok_or("the core does not run")?;
         let (rounds, wall): (f64, _) = (rounds.parse()?, Duration::from_micros(micros.parse()?));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dshlog_codec::json::{Doc, Js, JsStr, JsString};
+use dshlog_codec::json::{Doc, Js, JsStr, JsString, Tape};
 use dshlog_codec::stream::append_text;
 
 use super::super::chunk::{
@@ -31,6 +31,8 @@ pub(in crate::wire) struct Events {
     places: HashMap<u64, usize>,
     usage: Usage,
     reason: Option<Reason>,
+    /// Room for the next event.
+    tape: Tape,
 }
 
 /// A block on its way.
@@ -49,18 +51,40 @@ impl Events {
         let mut usage = Usage::new();
         usage.set(Count::Input, 0.0);
         usage.set(Count::Output, 0.0);
-        Events { model, has_begun: false, blocks: Vec::new(), places: HashMap::new(), usage, reason: None }
+        Events {
+            model,
+            has_begun: false,
+            blocks: Vec::new(),
+            places: HashMap::new(),
+            usage,
+            reason: None,
+            tape: Tape::new(),
+        }
     }
 
     /// Take the next frame. True when nothing behind it is read.
     pub(in crate::wire) fn take(&mut self, frame: &Frame, out: &mut Vec<Chunk>) -> Result<bool, Failure> {
-        let doc = Doc::parse(frame.data.as_str())
-            .map_err(|_| malformed("DeepSeek Messages SSE contains invalid JSON"))?;
-        let event = object(Some(doc.root()))?;
-        let kind = event.get("type").and_then(Js::as_str).map(|kind| kind.to_lossy().into_owned());
+        let mut tape = std::mem::take(&mut self.tape);
+        let taken = match tape.parse(&frame.data) {
+            Ok(()) => self.take_event(frame, Js::root(&frame.data, &tape), out),
+            Err(_) => Err(malformed("DeepSeek Messages SSE contains invalid JSON")),
+        };
+        self.tape = tape;
+        taken
+    }
+
+    fn take_event(
+        &mut self,
+        frame: &Frame,
+        event: Option<Js<'_>>,
+        out: &mut Vec<Chunk>,
+    ) -> Result<bool, Failure> {
+        let event = object(event)?;
+        let kind = event.get("type").and_then(Js::as_str).map(JsStr::to_lossy);
         let kind = kind.filter(|kind| frame.event.as_ref().is_none_or(|event| event == kind));
         let kind = kind.ok_or_else(|| malformed("DeepSeek Messages SSE event type mismatch"))?;
-        match kind.as_str() {
+        let kind = &*kind;
+        match kind {
             "error" => return Err(of_error(Some(event), None)),
             "message_start" => return self.begin(event).map(|()| false),
             "content_block_start"
@@ -73,7 +97,7 @@ impl Events {
         if !self.has_begun {
             return Err(of_stream("event precedes message_start"));
         }
-        match kind.as_str() {
+        match kind {
             "content_block_start" => self.start(event, out)?,
             "content_block_delta" => out.extend(self.grow(event)?),
             "content_block_stop" => out.push(self.close(event)?),
