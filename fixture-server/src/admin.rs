@@ -1,5 +1,7 @@
 //! The server's own pages: is it there, and what was it asked?
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 
 use crate::capture::{Capture, Outcome};
@@ -15,6 +17,12 @@ pub(crate) fn page(state: &State, head: &Head, keep: bool) -> Option<Plan> {
     }
     let body = match head.path() {
         "/healthz" => json!({ "status": "ok" }),
+        // What was asked is no business of a page in a browser, whatever name it has led to this address.
+        path if path.starts_with("/admin") && !state.is_public() && is_of_page(head) => {
+            let why = "what was asked is not shown to pages of the web";
+            let body = json!({ "error": { "type": "permission_error", "message": why } });
+            return Some(Plan::json(403, &body, keep));
+        }
         "/admin" => overview(state),
         path => {
             let n: usize = path.strip_prefix("/admin/requests/")?.parse().ok()?;
@@ -22,6 +30,18 @@ pub(crate) fn page(state: &State, head: &Head, keep: bool) -> Option<Plan> {
         }
     };
     Some(Plan::json(200, &body, keep))
+}
+
+/// A request that a page in a browser makes: one that says so, or calls this address by the name of another machine.
+fn is_of_page(head: &Head) -> bool {
+    let is_foreign = |host: &str| {
+        let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+            if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+        });
+        let name = name.trim_start_matches('[').trim_end_matches(']');
+        name.contains('.') && name.parse::<IpAddr>().is_err() && !name.ends_with(".localhost")
+    };
+    head.header("origin").is_some() || head.header("host").is_some_and(is_foreign)
 }
 
 fn overview(state: &State) -> Value {

@@ -1,11 +1,12 @@
 //! The server: it listens, and its connections go on until it stops.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -66,6 +67,7 @@ impl FixtureServer {
     }
 
     /// Likewise, where and as the options say.
+    #[expect(clippy::unused_async, reason = "it must be called within a runtime, as `start` says")]
     pub async fn start_with(script: Script, options: Options) -> Result<FixtureServer, ServerError> {
         script.check()?;
         let address = options.listen;
@@ -73,9 +75,9 @@ impl FixtureServer {
             return Err(ServerError::Public { address });
         }
         let listen = |source| ServerError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(listen)?;
+        let listener = listener(address, options.limits.connections).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let state = Arc::new(State::new(script));
+        let state = Arc::new(State::new(script, options.public));
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(accept(listener, Arc::clone(&state), options.limits, stopped));
         Ok(FixtureServer { address, state, stop, task })
@@ -124,6 +126,16 @@ impl Drop for FixtureServer {
         self.stop.send_replace(true);
         self.task.abort();
     }
+}
+
+/// Listens, with as much room for those who wait as there may be connections: one too many would try again only after a second.
+pub(crate) fn listener(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // On Windows it would take an address from whoever has it.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(u32::try_from(connections).unwrap_or(u32::MAX))
 }
 
 /// Takes connections until the server stops.

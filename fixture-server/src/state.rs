@@ -24,6 +24,8 @@ const NO_MODEL: &str = "fixture";
 #[derive(Debug)]
 pub(crate) struct State {
     script: Script,
+    /// Other machines may ask.
+    public: bool,
     started: Instant,
     inner: Mutex<Inner>,
     /// Something was answered: for those who wait in a thread, and in a task.
@@ -65,7 +67,7 @@ pub(crate) struct Reply {
 }
 
 impl State {
-    pub(crate) fn new(script: Script) -> State {
+    pub(crate) fn new(script: Script, public: bool) -> State {
         let inner = Inner {
             lanes: Lanes::new(&script),
             captures: Vec::new(),
@@ -75,6 +77,7 @@ impl State {
         };
         State {
             script,
+            public,
             started: Instant::now(),
             inner: Mutex::new(inner),
             answered: Condvar::new(),
@@ -214,6 +217,11 @@ impl State {
             left: left.into_iter().map(|rung| self.script.label(rung)).collect(),
             ..inner.verdict.clone()
         }
+    }
+
+    /// Other machines may ask, by whatever name they have for this one.
+    pub(crate) fn is_public(&self) -> bool {
+        self.public
     }
 
     /// What reports call the script.

@@ -30,6 +30,7 @@ use crate::dialect::{Dialect, Kind};
 use crate::error::ServerError;
 use crate::http::{Connection, Limits};
 use crate::script::Framing;
+use crate::server::listener;
 
 pub use mask::Secrets;
 pub use scenario::{Scenario, ScenarioError};
@@ -191,7 +192,8 @@ impl Forwarder {
             let record = Arc::clone(&record);
             async move {
                 let address = SocketAddr::from(([127, 0, 0, 1], 0));
-                let bound = TcpListener::bind(address).await.and_then(|it| Ok((it.local_addr()?, it)));
+                let bound = listener(address, Limits::default().connections)
+                    .and_then(|it| Ok((it.local_addr()?, it)));
                 match bound {
                     Ok((address, listener)) => {
                         started.send(Ok(address)).ok();

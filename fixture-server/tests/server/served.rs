@@ -1,7 +1,7 @@
 //! What a person meets first: a script is played, and what does not fit is told.
 
 use crate::common::{Client, ask, ask_with, chain, chat, events, get, messages, post, serve};
-use dshlog_fixture_server::{Fit, FixtureServer, Kind, Outcome, Rung, Script};
+use dshlog_fixture_server::{Fit, FixtureServer, Kind, Outcome, Rung, Script, ServerThread};
 use serde_json::{Value, json};
 
 const TWO_STEPS: &str = r#"
@@ -285,4 +285,34 @@ fn odd_bodies_are_only_odd() {
     client
         .send(format!("POST /messages HTTP/1.1\r\ncontent-length: {}\r\n\r\n{deep}", deep.len()).as_bytes());
     assert_eq!(client.answer().status, 400);
+}
+
+/// A page in a browser may have got here by a name that it made lead here. What was asked is not for it.
+#[test]
+fn what_was_asked_is_not_shown_to_pages_of_the_web() {
+    let status = |server: &ServerThread, path: &str, headers: &str| {
+        let mut client = Client::connect(server.address());
+        client.send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        client.answer().status
+    };
+    let server = serve("exchanges = [{}]");
+    for (headers, expected) in [
+        ("host: 127.0.0.1:80\r\n", 200),
+        ("host: [::1]:80\r\n", 200),
+        ("host: localhost\r\n", 200),
+        ("host: runner:8080\r\n", 200),
+        ("", 200),
+        ("host: evil.example:80\r\n", 403),
+        ("host: localhost\r\norigin: http://evil.example\r\n", 403),
+    ] {
+        assert_eq!(status(&server, "/admin", headers), expected, "{headers}");
+        assert_eq!(status(&server, "/admin/requests/0", headers) == 403, expected == 403, "{headers}");
+        assert_eq!(status(&server, "/healthz", headers), 200);
+    }
+    // Where other machines are let in they have names.
+    let options =
+        dshlog_fixture_server::Options { public: true, ..dshlog_fixture_server::Options::default() };
+    let script = Script::from_toml("exchanges = [{}]").unwrap();
+    let server = FixtureServer::spawn_with(script, options).unwrap();
+    assert_eq!(status(&server, "/admin", "host: ci.example\r\n"), 200);
 }
