@@ -4,7 +4,9 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use dshlog_fixture_server::{FixtureServer, Script};
 use dshlog_tests::cmd::Place;
@@ -189,4 +191,77 @@ fn how_the_command_ends_and_what_cannot_be() {
     );
     let script = told(&["--mode", "replay", "--scenario", "none", "--", "true"]);
     assert!(script.contains("! hint: record the scenario first") && script.ends_with("[2]\n"), "{script}");
+}
+
+/// What the command was given in its environment is not kept, whoever says it.
+#[test]
+fn secrets_of_the_environment_are_masked() {
+    let place = place();
+    let service = FixtureServer::spawn(Script::from_toml(SCRIPT).unwrap()).unwrap();
+    let line = r#"mkdir -p "$DSH_HOME/sessions/--tmp--/s"; printf '%s\n%s\n' \
+        '{"type":"session","version":4,"id":"s","createdAt":0,"cwd":"/tmp","isSeeded":false,"delegationDepth":0}' \
+        "{\"type\":\"note\",\"seq\":0,\"time\":0,\"data\":{\"said\":\"$DB_PASSWORD $PLAIN\"}}" > "$DSH_HOME/sessions/--tmp--/s/session.v4.jsonl""#;
+    let output = place
+        .command(&["record", "--scenario", "run", "--upstream", &service.url(), "--", "/bin/sh", "-c", line])
+        .env("PATH", "/usr/bin:/bin")
+        .env("DB_PASSWORD", "swordfish-7")
+        .env("PLAIN", "nothing-to-hide")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let log = place.path().join("run/home/sessions/--tmp--/s/session.v4.jsonl");
+    let kept = fs::read_to_string(log).unwrap();
+    assert!(kept.contains("*********** nothing-to-hide") && !kept.contains("swordfish"), "{kept}");
+}
+
+/// Who ends the recorder ends what it runs, with all that this has started; what was said so far is kept.
+#[cfg(unix)]
+#[test]
+fn an_end_from_outside() {
+    let place = place();
+    for (signal, agent) in [
+        ("TERM", "sleep 1000 & echo $! > pid; wait"),
+        ("INT", "sleep 1000 & echo $! > pid; wait"),
+        ("TERM", "trap 'exit 3' TERM; (trap '' TERM; exec sleep 1000) & echo $! > pid; wait"),
+    ] {
+        let folder = tempfile::tempdir_in(place.path()).unwrap();
+        let scenario = folder.path().join("run").display().to_string();
+        let pid = folder.path().join("pid");
+        let agent = agent.replace("> pid", &format!("> '{}'", pid.display()));
+        let mut child = place
+            .command(&[
+                "record",
+                "--scenario",
+                &scenario,
+                "--upstream",
+                "http://127.0.0.1:9",
+                "--",
+                "/bin/sh",
+                "-c",
+                &agent,
+            ])
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !fs::read_to_string(&pid).is_ok_and(|text| text.ends_with('\n')) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let number = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &number]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(1), "{signal}");
+        assert!(Path::new(&scenario).join("requests.jsonl").exists());
+        let sleeper = fs::read_to_string(&pid).unwrap();
+        let is_there = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", sleeper.trim())).unwrap_or_default();
+            stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+        };
+        let is_gone = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !is_there()
+        });
+        assert!(is_gone, "{signal}: {agent}");
+    }
 }

@@ -5,7 +5,7 @@ mod logs;
 
 use std::path::Path;
 
-use dshlog_fixture_server::forward::{Forwarder, Scenario, ScenarioError, Upstream};
+use dshlog_fixture_server::forward::{Forwarder, Scenario, ScenarioError, Secrets, Upstream, is_secret_name};
 use dshlog_fixture_server::{Capture, FixtureServer, Outcome as Answered, Script, ServerError};
 
 use crate::args::{Format, Mode, Record};
@@ -46,10 +46,13 @@ fn record(ctx: &mut Ctx, args: &Record) -> Result<Outcome, Failure> {
     Scenario::prepare(folder).map_err(unwritten)?;
     let home = ctx.home()?;
     let before = Before::look(&home.root)?;
+    let variables = variables();
     let forwarder = Forwarder::spawn(upstream).map_err(|fault| no_server(&fault))?;
     let outcome = child::run(ctx, args, &forwarder.url());
     // What was said is kept however the command ended.
-    let scenario = Scenario::of(&forwarder.stop(), args.pauses);
+    let passed = forwarder.stop();
+    let secrets = Secrets::of(&passed).with(variables.iter().map(String::as_str));
+    let scenario = Scenario::of(&passed, secrets, args.pauses);
     scenario.write(folder).map_err(unwritten)?;
     let logs = before.keep_written(folder, scenario.secrets())?;
     for (n, why) in scenario.left_out() {
@@ -62,6 +65,13 @@ fn record(ctx: &mut Ctx, args: &Record) -> Result<Outcome, Failure> {
         scenario.requests()
     ));
     outcome
+}
+
+/// Secrets that the command is given in its environment.
+fn variables() -> Vec<String> {
+    let variables = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let secret = variables.filter(|(name, _)| is_secret_name(name));
+    secret.filter_map(|(_, value)| value.into_string().ok()).collect()
 }
 
 fn replay(ctx: &mut Ctx, args: &Record) -> Result<Outcome, Failure> {

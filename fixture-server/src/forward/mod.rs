@@ -32,7 +32,7 @@ use crate::http::{Connection, Limits};
 use crate::script::Framing;
 use crate::server::listener;
 
-pub use mask::Secrets;
+pub use mask::{Secrets, is_secret_name};
 pub use scenario::{Scenario, ScenarioError};
 pub use upstream::{Upstream, UpstreamError};
 
@@ -118,7 +118,7 @@ impl PassedEnd {
 /// A server that passes requests on, on a thread of its own. It stops when it is dropped.
 ///
 /// ```
-/// use dshlog_fixture_server::forward::{Forwarder, Scenario, Upstream};
+/// use dshlog_fixture_server::forward::{Forwarder, Scenario, Secrets, Upstream};
 /// use dshlog_fixture_server::{FixtureServer, Script};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -127,7 +127,7 @@ impl PassedEnd {
 /// let forwarder = Forwarder::spawn(Upstream::new(&url)?)?;
 /// println!("DEEPSEEK_BASE_URL={}", forwarder.url());
 /// let passed = forwarder.stop();
-/// let scenario = Scenario::of(&passed, false);
+/// let scenario = Scenario::of(&passed, Secrets::of(&passed), false);
 /// assert_eq!(scenario.requests(), 0, "nobody asked for anything");
 /// # Ok(())
 /// # }

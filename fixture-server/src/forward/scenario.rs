@@ -47,9 +47,9 @@ pub enum ScenarioError {
 }
 
 impl Scenario {
-    /// The scenario of what was passed. `pauses`: the script waits as the service did.
-    pub fn of(passed: &[Passed], pauses: bool) -> Scenario {
-        let secrets = Secrets::of(passed);
+    /// The scenario of what was passed. `pauses`: the script waits as the service did. What `secrets` knows is masked, and what
+    /// it can know of what was passed ([`Secrets::of`]) if it is asked first.
+    pub fn of(passed: &[Passed], secrets: Secrets, pauses: bool) -> Scenario {
         let bodies = passed.iter().filter(|passed| !passed.body.is_empty());
         let bodies = bodies
             .map(|passed| (passed.n, secrets.masked(&passed.body).unwrap_or_else(|| passed.body.to_vec())));
@@ -125,6 +125,9 @@ impl Scenario {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ScenarioError> {
-    let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
+    let written = File::create_new(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
     written.map_err(|source| ScenarioError::Write { path: path.to_owned(), source })
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dshlog_fixture_server::forward::{Scenario, ScenarioError};
+use dshlog_fixture_server::forward::{Scenario, ScenarioError, Secrets};
 use dshlog_fixture_server::{FixtureServer, Script, Verdict};
 use serde_json::{Value, json};
 
@@ -25,7 +25,8 @@ fn a_bad_day_can_be_played_again() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("bad-day");
     Scenario::prepare(&folder).unwrap();
-    let scenario = Scenario::of(&forwarder.stop(), false);
+    let passed = forwarder.stop();
+    let scenario = Scenario::of(&passed, Secrets::of(&passed), false);
     scenario.write(&folder).unwrap();
     assert_eq!((scenario.requests(), scenario.counts(), scenario.left_out().len()), (8, (8, 0), 0));
 
@@ -62,7 +63,8 @@ fn secrets_go_to_the_service_and_nowhere_else() {
     let mut asked = body(&format!("The key is {KEY}"));
     asked["metadata"] = json!({ "key": KEY, "note": "tell-nobody" });
     let headers = "x-api-key: hush-hush-1\r\nauthorization: Bearer tell-nobody\r\ncookie: a=private-too\r\n";
-    let request = post("/v1/messages", &asked, headers);
+    let target = "/v1/messages?api_key=in-the-open&beta=true";
+    let request = post(target, &asked, headers);
     let first = told(forwarder.address(), &request, PATIENCE);
     assert!(
         first.headers.iter().any(|line| line == "set-cookie: session=very-private"),
@@ -73,10 +75,13 @@ fn secrets_go_to_the_service_and_nowhere_else() {
     assert!(service.stop().is_good());
 
     let folder = tempfile::tempdir().unwrap();
-    let scenario = Scenario::of(&forwarder.stop(), false);
+    let passed = forwarder.stop();
+    let scenario = Scenario::of(&passed, Secrets::of(&passed), false);
     scenario.write(folder.path()).unwrap();
     let kept = all_text(folder.path());
-    for secret in [&KEY[3..], "hush-hush-1", "tell-nobody", "private-too", "very-private", "ef0123"] {
+    for secret in
+        [&KEY[3..], "hush-hush-1", "tell-nobody", "private-too", "very-private", "ef0123", "in-the-open"]
+    {
         assert!(!kept.contains(secret), "{secret} in {kept}");
     }
     assert!(
@@ -92,7 +97,7 @@ fn secrets_go_to_the_service_and_nowhere_else() {
     assert!(again.stop().is_good());
     let again = FixtureServer::spawn(load(folder.path())).unwrap();
     asked["max_tokens"] = json!(7);
-    assert_eq!(told(again.address(), &post("/v1/messages", &asked, headers), PATIENCE).status, Some(400));
+    assert_eq!(told(again.address(), &post(target, &asked, headers), PATIENCE).status, Some(400));
     assert_eq!(again.stop().diverged, 1);
 }
 
@@ -128,7 +133,8 @@ fn conversations_get_lanes_and_titles_stand_aside() {
     assert_eq!(client.answer().status, 404);
 
     let folder = tempfile::tempdir().unwrap();
-    let scenario = Scenario::of(&forwarder.stop(), false);
+    let passed = forwarder.stop();
+    let scenario = Scenario::of(&passed, Secrets::of(&passed), false);
     scenario.write(folder.path()).unwrap();
     assert_eq!(scenario.counts(), (4, 1));
     assert_eq!(scenario.left_out(), [(5, "GET /v1/models: a script answers POST only".to_owned())]);
@@ -162,7 +168,7 @@ fn pauses_and_times_are_kept() {
     assert_eq!(told(forwarder.address(), &request, PATIENCE).body, b"onetwo\xff\x00\xfe");
     let passed = forwarder.stop();
     let folder = tempfile::tempdir().unwrap();
-    Scenario::of(&passed, true).write(folder.path()).unwrap();
+    Scenario::of(&passed, Secrets::of(&passed), true).write(folder.path()).unwrap();
     let script = std::fs::read_to_string(Scenario::script_in(folder.path())).unwrap();
     let script: Value = serde_json::from_str(&script).unwrap();
     let respond = &script["exchanges"][0]["respond"];

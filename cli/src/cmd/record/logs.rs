@@ -66,5 +66,6 @@ fn keep(
         out.write_all(masked.as_deref().unwrap_or(line)).map_err(cannot)?;
         out.write_all(b"\n").map_err(cannot)?;
     }
-    out.flush().map_err(cannot)
+    let file = out.into_inner().map_err(|fault| cannot(fault.into_error()))?;
+    file.sync_all().map_err(cannot)
 }
