@@ -1,6 +1,7 @@
 //! Where a process plays: a home, a working directory, files for what it says, and the address of its model.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -169,7 +170,7 @@ impl Stage {
     }
 }
 
-fn started(ended: std::io::Result<Option<ExitStatus>>, command: &str) -> Result<Ended, RunError> {
+fn started(ended: io::Result<Option<ExitStatus>>, command: &str) -> Result<Ended, RunError> {
     match ended {
         Ok(None) => Ok(Ended::TimedOut),
         Ok(Some(status)) if status.success() => Ok(Ended::Well),
@@ -200,26 +201,76 @@ fn tail(path: &Path) -> String {
     lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
 }
 
-/// Copy what is in a folder, with the times of files, by which searches sort. Links are followed.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+/// Copy what is in a folder, with the times of files, by which searches sort. Links are followed, but not in circles.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    copy_below(from, to, &mut Vec::new())
+}
+
+fn copy_below(from: &Path, to: &Path, above: &mut Vec<PathBuf>) -> io::Result<()> {
+    let own = from.canonicalize()?;
+    if above.contains(&own) {
+        return Err(io::Error::other(format!("{} leads back to a folder above it", from.display())));
+    }
+    above.push(own);
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let about = path
+            .metadata()
+            .map_err(|fault| io::Error::new(fault.kind(), format!("{}: {fault}", path.display())))?;
+        if about.is_dir() {
             fs::create_dir_all(&target)?;
-            copy(&entry.path(), &target)?;
+            copy_below(&path, &target, above)?;
+        } else if about.is_file() {
+            fs::copy(&path, &target)?;
+            // Whoever may not write the copy has no need of its time either.
+            if let Ok(file) = File::options().append(true).open(&target) {
+                file.set_modified(about.modified()?)?;
+            }
         } else {
-            fs::copy(entry.path(), &target)?;
-            let modified = entry.path().metadata()?.modified()?;
-            File::options().append(true).open(&target)?.set_modified(modified)?;
+            // What is behind a pipe would be waited for.
+            return Err(io::Error::other(format!("{} is neither a file nor a folder", path.display())));
         }
     }
+    above.pop();
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_copied() {
+        use std::os::unix::fs::symlink;
+
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| from.path().join(name);
+        fs::create_dir(at("sub")).unwrap();
+        fs::write(at("sub/a"), "a").unwrap();
+        let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_hours(1000);
+        File::options().append(true).open(at("sub/a")).unwrap().set_modified(then).unwrap();
+        symlink("sub", at("link")).unwrap();
+        copy(from.path(), to.path()).unwrap();
+        for path in ["sub/a", "link/a"] {
+            let path = to.path().join(path);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "a");
+            assert_eq!(path.metadata().unwrap().modified().unwrap(), then);
+        }
+
+        symlink("..", at("sub/circle")).unwrap();
+        let told = copy(from.path(), to.path()).unwrap_err().to_string();
+        assert!(told.ends_with("/circle leads back to a folder above it"), "{told}");
+        fs::remove_file(at("sub/circle")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        let told = copy(from.path(), to.path()).unwrap_err().to_string();
+        assert!(told.contains("dangling: No such file"), "{told}");
+        fs::remove_file(at("dangling")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let told = copy(from.path(), to.path()).unwrap_err().to_string();
+        assert!(told.ends_with("socket is neither a file nor a folder"), "{told}");
+    }
 
     #[test]
     fn a_path_as_long_as_another_one() {

@@ -56,6 +56,9 @@ impl ScenarioError {
     }
 }
 
+/// Variables that are those of the run, whatever a scenario would like.
+const OWN: [&str; 4] = ["DSH_HOME", "DSH_SESSION_ROOT", "DEEPSEEK_BASE_URL", "DSHLOG_SCENARIO"];
+
 /// What the file says.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -151,6 +154,10 @@ impl Settings {
         let patches = self.patches.iter().enumerate();
         let patches = patches.map(|(n, path)| beside(folder, &format!("patches[{n}]"), path));
         let patches = patches.collect::<Result<_, _>>()?;
+        if let Some(name) = self.env.keys().find(|name| OWN.contains(&name.as_str())) {
+            let reason = "every run has its own, so that it leads nowhere else";
+            return Err(ScenarioError::form(&format!("env.{name}"), reason));
+        }
         let dialect = self.dialect.as_deref().map(dialect).transpose()?;
         let seconds = self.timeout_s.unwrap_or(Scenario::TIMEOUT.as_secs_f64());
         let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());

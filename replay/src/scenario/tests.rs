@@ -71,6 +71,10 @@ fn what_cannot_be_is_told_with_its_place() {
             "session = \"s\"\ndialect = \"c\"",
             "`dialect`: no model is spoken to in `c`; `messages` and `chat` are known",
         ),
+        (
+            "session = \"s\"\nenv.DSH_HOME = \"/home/me/.dsh\"",
+            "`env.DSH_HOME`: every run has its own, so that it leads nowhere else",
+        ),
         ("session = \"s\"\ntimeout_s = 0", "`timeout_s`: no time that somebody could wait"),
         ("session = \"s\"\ntimeout_s = nan", "`timeout_s`: no time that somebody could wait"),
         (
