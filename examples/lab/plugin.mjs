@@ -1,5 +1,7 @@
 // The two tools of the lab as a plugin for the real dsh, mounted with `--patch`. DSHLOG_LAB is JSON: `notes` (a list of
-// `{id, text}`), `deny` (an id that may not be read), `mostSteps` (steps that a turn may have).
+// `{id, text}`) or `file` (a file with such a list), `deny` (an id that may not be read), `mostSteps` (steps that a turn may have).
+import { readFileSync } from 'node:fs'
+
 export const name = 'dshlog-lab'
 export const inject = ['tools']
 
@@ -16,7 +18,8 @@ const only = (args, name) => {
 }
 
 export function apply(ctx) {
-  const { notes = [], deny, mostSteps = Infinity } = JSON.parse(process.env.DSHLOG_LAB ?? '{}')
+  const { file, notes = file ? JSON.parse(readFileSync(file, 'utf8')) : [], deny, mostSteps = Infinity } =
+    JSON.parse(process.env.DSHLOG_LAB ?? '{}')
   ctx.tools.register({
     name: 'search_notes',
     description: 'Find the notes whose text contains the query.',

@@ -33,6 +33,8 @@ struct Run {
     verdict: Verdict,
     /// The transcript, which the program gives of sound logs only.
     transcript: String,
+    /// The events of the log, read when the process had ended.
+    events: Vec<Value>,
 }
 
 /// A run of the real dsh in a home and a folder of its own. Its log must be sound.
@@ -57,7 +59,10 @@ fn run(runtime: &Runtime, script: &str, setup: &Value) -> Run {
     let asked = of_conversation.map(|Capture { body, .. }| serde_json::from_slice(body).unwrap()).collect();
     let verified = place.told(&["verify", "home"]);
     assert!(verified.ends_with("[0]\n"), "{script}: {verified}");
-    Run { output, asked, verdict: server.stop(), transcript: place.told(&["read", "latest"]) }
+    let rows = place.run(&["read", "-q", "latest", "--rows"]).stdout;
+    let rows = String::from_utf8(rows).unwrap();
+    let events = rows.lines().skip(1).map(|row| serde_json::from_str(row).unwrap()).collect();
+    Run { output, asked, verdict: server.stop(), transcript: place.told(&["read", "latest"]), events }
 }
 
 impl Run {
@@ -77,6 +82,12 @@ impl Run {
         results.collect()
     }
 
+    /// The events that the process had seen when it asked last: it sends them beside the history.
+    fn seen_live(&self) -> Vec<Value> {
+        let sent = self.asked.iter().flat_map(|body| body["dsh_session_log"]["events"].as_array().unwrap());
+        sent.cloned().collect()
+    }
+
     fn requests_that_know(&self) -> Vec<usize> {
         let asked = self.asked.iter().enumerate();
         asked.filter(|(_, body)| body.to_string().contains(HIDDEN)).map(|(n, _)| n).collect()
@@ -91,40 +102,85 @@ impl Run {
     }
 }
 
+fn plain() -> Value {
+    json!({ "notes": notes() })
+}
+
+/// A run in which everything went as the script has it.
+fn good(runtime: &Runtime, script: &str, setup: &Value) -> Run {
+    let run = run(runtime, script, setup);
+    assert!(run.verdict.is_good(), "{script}: {}", run.verdict);
+    run
+}
+
 #[test]
-fn the_lab_with_the_real_dsh() {
+fn checkpoint_0_a_question_and_an_answer() {
     let Some(runtime) = Runtime::find() else { return };
-    let plain = json!({ "notes": notes() });
+    let run = good(&runtime, "question.toml", &plain());
+    assert_eq!((run.asked.len(), run.answer().as_str()), (1, "I would have to look."));
+    assert!(run.transcript.contains("✓ completed"), "{}", run.transcript);
+}
 
-    let question = run(&runtime, "question.toml", &plain);
-    assert!(question.verdict.is_good(), "{}", question.verdict);
-    assert_eq!((question.asked.len(), question.answer().as_str()), (1, "I would have to look."));
-
-    let read = run(&runtime, "notes.toml", &plain);
-    assert!(read.verdict.is_good(), "{}", read.verdict);
-    assert_eq!((read.asked.len(), read.answer().as_str()), (3, ANSWER));
-    let result = |id: &str, text: &str, is_error| (id.to_owned(), text.to_owned(), is_error);
+fn check_that_it_looked_and_answered(run: &Run) {
+    assert_eq!((run.asked.len(), run.answer().as_str()), (3, ANSWER));
+    let result = |id: &str, text: &str| (id.to_owned(), text.to_owned(), false);
     let whole = "[session] A failed model attempt: stays in the log, not in the history.";
-    assert_eq!(read.results(), [result("call_search", FOUND, false), result("call_read", whole, false)]);
-    assert_eq!(read.requests_that_know(), [2]);
-    assert!(read.transcript.contains("✓ completed"), "{}", read.transcript);
+    assert_eq!(run.results(), [result("call_search", FOUND), result("call_read", whole)]);
+    assert_eq!(run.requests_that_know(), [2]);
+    assert!(run.transcript.contains("✓ completed"), "{}", run.transcript);
+}
 
-    let denied = run(&runtime, "denied.toml", &json!({ "notes": notes(), "deny": "session" }));
-    assert!(denied.verdict.is_good(), "{}", denied.verdict);
+#[test]
+fn checkpoint_1_notes_in_memory() {
+    let Some(runtime) = Runtime::find() else { return };
+    check_that_it_looked_and_answered(&good(&runtime, "notes.toml", &plain()));
+}
+
+#[test]
+fn checkpoint_2_notes_out_of_a_file() {
+    let Some(runtime) = Runtime::find() else { return };
+    let setup = json!({ "file": lab().join("notes.json") });
+    check_that_it_looked_and_answered(&good(&runtime, "notes.toml", &setup));
+}
+
+#[test]
+fn checkpoint_3_reading_is_denied() {
+    let Some(runtime) = Runtime::find() else { return };
+    let denied = good(&runtime, "denied.toml", &json!({ "notes": notes(), "deny": "session" }));
     assert!(denied.results()[1].2 && denied.requests_that_know().is_empty() && denied.offers_both());
     assert!(denied.transcript.contains("✓ completed"), "{}", denied.transcript);
+}
 
-    let stopped = run(&runtime, "two-steps.toml", &json!({ "notes": notes(), "mostSteps": 2 }));
-    assert!(stopped.verdict.is_good(), "{}", stopped.verdict);
+#[test]
+fn checkpoint_4_two_steps_at_most() {
+    let Some(runtime) = Runtime::find() else { return };
+    let stopped = good(&runtime, "two-steps.toml", &json!({ "notes": notes(), "mostSteps": 2 }));
     assert_eq!((stopped.asked.len(), stopped.answer().as_str()), (2, ""));
     assert!(stopped.transcript.contains("✗ blocked"), "{}", stopped.transcript);
+}
 
-    let wrong = run(&runtime, "wrong-id.toml", &plain);
+/// What is read cold at the end is what the process had seen: it tells the model service its events as it goes.
+#[test]
+fn checkpoint_5_a_home_that_is_kept() {
+    let Some(runtime) = Runtime::find() else { return };
+    let run = good(&runtime, "notes.toml", &plain());
+    let live = run.seen_live();
+    assert!(live.len() > 20 && live.len() < run.events.len());
+    assert_eq!(live, run.events[..live.len()]);
+}
+
+#[test]
+fn a_result_under_a_wrong_id_fails() {
+    let Some(runtime) = Runtime::find() else { return };
+    let wrong = run(&runtime, "wrong-id.toml", &plain());
     assert_eq!((wrong.verdict.unmatched, wrong.output.status.success()), (1, false));
     assert!(wrong.transcript.contains("✗ error 400"), "{}", wrong.transcript);
+}
 
-    let failed = run(&runtime, "attempt.toml", &plain);
-    assert!(failed.verdict.is_good(), "{}", failed.verdict);
+#[test]
+fn a_failed_attempt_is_in_the_log_and_not_in_the_next_request() {
+    let Some(runtime) = Runtime::find() else { return };
+    let failed = good(&runtime, "attempt.toml", &plain());
     assert_eq!((failed.asked.len(), failed.answer().as_str()), (2, "It does not."));
     assert!(failed.transcript.contains("Half an answer"), "{}", failed.transcript);
     // dsh sends its log beside the history, and there the attempt is.
