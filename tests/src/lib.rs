@@ -2,7 +2,7 @@
 //!
 //! [`model`] knows the corpora and their right answers, [`grow`] grows logs of any size, [`fuzz`] holds the bodies of the
 //! fuzz targets, [`cmd`] runs the program as a person would, [`browser`] a browser, [`runtime`] the real dsh, [`hostile`]
-//! makes a log of texts that want to act, [`library`] a home of known texts. Unit tests stand beside the code they are
+//! makes a log of texts that want to act, [`library`] a home of known texts, [`runs`] and [`uploads`] know captured conversations. Unit tests stand beside the code they are
 //! about, not here.
 
 pub mod browser;
@@ -15,3 +15,4 @@ pub mod model;
 pub mod runs;
 pub mod runtime;
 pub mod text;
+pub mod uploads;

@@ -12,13 +12,10 @@ use dshlog_codec::{Event, Generation, Limits, LogFile, Seq};
 use dshlog_migrate::migrate_in_memory;
 use dshlog_replay::request::call::{COMPACTION_TOKENS_CHAT, Call};
 use dshlog_replay::request::chat::ChatPrinter;
-use dshlog_replay::request::image::Attachments;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_replay::{Positions, Requests};
 use dshlog_tests::model::{repository, sha256_hex, skip};
-
-/// Home of the runs.
-const HOME: &str = "/tmp/ws/demo-home";
+use dshlog_tests::uploads::Uploads;
 
 /// A request as it was sent.
 #[derive(Debug)]
@@ -30,29 +27,7 @@ struct Sent {
     seq: u64,
     sha256: String,
     instruction: Option<String>,
-    files: Files,
-}
-
-/// The attachments of a case, and the ids that they had when a request was sent.
-#[derive(Clone, Debug, Default)]
-struct Files {
-    folder: PathBuf,
-    ids: HashMap<String, String>,
-}
-
-impl Attachments for Files {
-    fn file_id(&self, attachment: &str) -> Option<&str> {
-        self.ids.get(attachment).map(String::as_str)
-    }
-
-    fn bytes(&self, attachment: &str) -> Option<Vec<u8>> {
-        let digest = attachment.strip_prefix("sha256:")?;
-        std::fs::read(self.folder.join("v1/objects").join(digest.get(..2)?).join(digest)).ok()
-    }
-
-    fn home(&self) -> Option<&str> {
-        Some(HOME)
-    }
+    files: Uploads,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -223,7 +198,7 @@ fn requests(case: &Path) -> Vec<(PathBuf, Sent)> {
     let parse = |text: String| text.lines().map(|line| Doc::parse(line).unwrap()).collect::<Vec<_>>();
     let lines = parse(read("requests.jsonl").unwrap());
     let responses = read("responses.jsonl").map_or(Vec::new(), parse);
-    let mut files = Files { folder: case.join("home/attachments"), ids: HashMap::new() };
+    let mut files = Uploads::of(case);
     let mut found = Vec::new();
     for doc in &lines {
         let line = doc.root();
@@ -233,11 +208,13 @@ fn requests(case: &Path) -> Vec<(PathBuf, Sent)> {
         if kind == "other" {
             let answer =
                 responses.iter().find(|answer| answer.root().get("n").unwrap().as_count() == Some(number));
-            files.ids.extend(answer.and_then(|answer| uploaded(answer.root(), &files.folder)));
+            if let Some(answer) = answer {
+                files.answered(answer.root());
+            }
             continue;
         }
         for (id, file) in line.get("fileIds").into_iter().flat_map(Js::members) {
-            files.ids.insert(id.to_lossy().into_owned(), file.as_str().unwrap().to_lossy().into_owned());
+            files.known(id.to_lossy().into_owned(), file.as_str().unwrap().to_lossy().into_owned());
         }
         let event = |name: &str| line.path(&["events", name]).and_then(Js::as_count);
         let seq = match kind.as_str() {
@@ -262,18 +239,6 @@ fn requests(case: &Path) -> Vec<(PathBuf, Sent)> {
         ));
     }
     found
-}
-
-/// The image that an upload answer is about, and the id that it got.
-fn uploaded(answer: Js<'_>, folder: &Path) -> Option<(String, String)> {
-    let text = answer.get("writes")?.elements().next()?.get("text")?.as_str()?.to_lossy().into_owned();
-    let file = Doc::parse(text).ok()?;
-    let member = |name| file.root().get(name).and_then(Js::as_str).map(|text| text.to_lossy().into_owned());
-    let name = member("filename")?;
-    let start = name.strip_prefix("dsh-")?.get(..16)?.to_owned();
-    let image = std::fs::read_dir(folder.join("v1/objects").join(start.get(..2)?)).ok()?;
-    let mut names = image.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    Some((format!("sha256:{}", names.find(|name| name.starts_with(&start))?), member("id")?))
 }
 
 /// The instruction at the end of a compaction request.

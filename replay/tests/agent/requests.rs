@@ -1,62 +1,24 @@
 //! The requests that the loop makes while it runs a record again are those that dsh sent.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dshlog_codec::json::{Doc, Js};
 use dshlog_codec::{Limits, LogFile, Seq};
 use dshlog_replay::Request;
 use dshlog_replay::agent::rerun::{Options, rerun};
 use dshlog_replay::request::chat::ChatPrinter;
-use dshlog_replay::request::image::Attachments;
 use dshlog_replay::request::messages::MessagesPrinter;
 use dshlog_tests::model::{Corpora, sha256_hex, skip};
+use dshlog_tests::uploads::Uploads;
 
 use crate::records::{self, Log};
-
-/// Home of the runs.
-const HOME: &str = "/tmp/ws/demo-home";
 
 /// What was sent, by the seq in which it ended.
 struct Sent {
     sha256: String,
     is_chat: bool,
-    files: Files,
-}
-
-/// The images of a case, and the ids that they had when a request was sent.
-#[derive(Clone, Default)]
-struct Files {
-    folder: PathBuf,
-    ids: HashMap<String, String>,
-}
-
-impl Attachments for Files {
-    fn file_id(&self, attachment: &str) -> Option<&str> {
-        self.ids.get(attachment).map(String::as_str)
-    }
-
-    fn bytes(&self, attachment: &str) -> Option<Vec<u8>> {
-        let digest = attachment.strip_prefix("sha256:")?;
-        std::fs::read(self.folder.join("v1/objects").join(digest.get(..2)?).join(digest)).ok()
-    }
-
-    fn home(&self) -> Option<&str> {
-        Some(HOME)
-    }
-}
-
-/// The image that an upload's answer is about, and the id that it got.
-fn uploaded(answer: &str, folder: &Path) -> Option<(String, String)> {
-    let answer = Doc::parse(answer).ok()?;
-    let text = answer.root().get("writes")?.elements().next()?.get("text")?.as_str()?.to_string();
-    let file = Doc::parse(text).ok()?;
-    let member = |name| Some(file.root().get(name)?.as_str()?.to_string());
-    let name = member("filename")?;
-    let start = name.strip_prefix("dsh-")?.get(..16)?.to_owned();
-    let images = std::fs::read_dir(folder.join("v1/objects").join(start.get(..2)?)).ok()?;
-    let mut names = images.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    Some((format!("sha256:{}", names.find(|name| name.starts_with(&start))?), member("id")?))
+    files: Uploads,
 }
 
 fn sent(case: &Path, log: &Path) -> HashMap<u64, Sent> {
@@ -64,7 +26,7 @@ fn sent(case: &Path, log: &Path) -> HashMap<u64, Sent> {
     let text = std::fs::read_to_string(case.join("requests.jsonl")).unwrap();
     let answers = std::fs::read_to_string(case.join("responses.jsonl")).unwrap_or_default();
     let answers: Vec<&str> = answers.lines().collect();
-    let mut files = Files { folder: case.join("home/attachments"), ids: HashMap::new() };
+    let mut files = Uploads::of(case);
     let mut found = HashMap::new();
     for line in text.lines() {
         let doc = Doc::parse(line).unwrap();
@@ -72,10 +34,12 @@ fn sent(case: &Path, log: &Path) -> HashMap<u64, Sent> {
         if text("kind").as_deref() == Some("other") {
             let number = doc.root().get("n").and_then(Js::as_count).unwrap();
             let answer = answers.get(usize::try_from(number).unwrap());
-            files.ids.extend(answer.and_then(|answer| uploaded(answer, &files.folder)));
+            if let Some(answer) = answer.and_then(|answer| Doc::parse(*answer).ok()) {
+                files.answered(answer.root());
+            }
         }
         for (id, file) in doc.root().get("fileIds").into_iter().flat_map(Js::members) {
-            files.ids.insert(id.to_string(), file.as_str().unwrap().to_string());
+            files.known(id.to_string(), file.as_str().unwrap().to_string());
         }
         let in_log = text("log").is_none_or(|named| case.join(named) == log);
         if text("kind").as_deref() != Some("agent") || text("session").as_ref() != Some(&session) || !in_log {

@@ -8,7 +8,7 @@ use dshlog_replay::agent::rerun::Record;
 use dshlog_replay::runner::kin::pair;
 use dshlog_replay::scenario::Scenario;
 
-use super::one::{Stage, Subagent, record};
+use super::one::{Session, Stage, record};
 use super::update::{self, Change};
 use crate::cmd::diff::Pair;
 use crate::exit::{Failure, shown};
@@ -25,7 +25,7 @@ pub(super) struct Expected<'s> {
     /// What is in it.
     pub(super) record: &'s Record,
     /// Its subagents.
-    pub(super) subagents: &'s [Subagent],
+    pub(super) subagents: &'s [Session],
     /// What all scenarios have in common.
     pub(super) stage: &'s Stage,
 }
@@ -43,7 +43,7 @@ pub(super) fn compare(expected: &Expected<'_>, made: &Made<'_>, told: &mut Told)
     let scenario = expected.scenario;
     let log = placed(made.log);
     let session = match record(&log) {
-        Ok(record) => Subagent { chosen: log, record },
+        Ok(record) => Session { chosen: log, record },
         Err(refused) => {
             told.fail(format!("dsh would refuse the log that the agent wrote: {refused}"));
             return Ok(());
@@ -79,11 +79,11 @@ pub(super) fn compare(expected: &Expected<'_>, made: &Made<'_>, told: &mut Told)
 }
 
 /// The logs of subagents; in words why one is none.
-fn read(paths: &[PathBuf]) -> Result<Vec<Subagent>, String> {
+fn read(paths: &[PathBuf]) -> Result<Vec<Session>, String> {
     let read = |path: &PathBuf| {
         let chosen = placed(path);
         match record(&chosen) {
-            Ok(record) => Ok(Subagent { chosen, record }),
+            Ok(record) => Ok(Session { chosen, record }),
             Err(refused) => {
                 let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
                 Err(format!(
@@ -96,15 +96,15 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Subagent>, String> {
     paths.iter().map(read).collect()
 }
 
-fn records(list: &[Subagent]) -> Vec<&Record> {
+fn records(list: &[Session]) -> Vec<&Record> {
     list.iter().map(|one| &one.record).collect()
 }
 
 /// Compare the logs of subagents.
 fn subagents(
     expected: &Expected<'_>,
-    session: &Subagent,
-    written: &[Subagent],
+    session: &Session,
+    written: &[Session],
     changes: &mut Vec<Change>,
 ) -> Result<Vec<ComparedSubagent>, Failure> {
     let recorded = expected.subagents;
@@ -133,11 +133,11 @@ impl Expected<'_> {
     /// noted as a change.
     fn pair(
         &self,
-        subagent: Option<&Subagent>,
+        subagent: Option<&Session>,
         made: &Chosen,
         changes: &mut Vec<Change>,
     ) -> Result<Pair, Failure> {
-        let id = subagent.map(Subagent::id);
+        let id = subagent.map(Session::id);
         let recorded = subagent.map_or(self.chosen, |subagent| &subagent.chosen);
         let other = self.scenario.expected(id.as_deref()).map(placed);
         let pair = self.against(other.as_ref().unwrap_or(recorded), made)?;

@@ -56,15 +56,15 @@ impl FirstRun {
     }
 }
 
-/// A session, its subagents above all.
-pub(super) struct Subagent {
+/// A log and what is in it.
+pub(super) struct Session {
     /// Its log.
     pub(super) chosen: Chosen,
     /// What is in it.
     pub(super) record: Record,
 }
 
-impl Subagent {
+impl Session {
     pub(super) fn id(&self) -> String {
         self.record.header().id.to_lossy().into_owned()
     }
@@ -125,13 +125,13 @@ pub(super) fn record(chosen: &Chosen) -> Result<Record, Failure> {
 }
 
 /// Its subagents that lie beside it, and can be read.
-fn subagents(chosen: &Chosen, record: &Record) -> Vec<Subagent> {
+fn subagents(chosen: &Chosen, record: &Record) -> Vec<Session> {
     let Some(member) = &chosen.member else { return Vec::new() };
     let paths = descendants(&member.root, record.header());
     let read = |path: &PathBuf| {
         let chosen = select::placed(path, Some(&member.root), Path::new("/"));
         let record = self::record(&chosen).ok()?;
-        Some(Subagent { chosen, record })
+        Some(Session { chosen, record })
     };
     paths.iter().filter_map(read).collect()
 }
