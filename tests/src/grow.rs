@@ -171,6 +171,8 @@ struct Base {
     start: Vec<String>,
     /// `data` of the request header that a restarted session begins with.
     resumed_header: String,
+    /// `data` of the snapshot of the context in the first turn.
+    snapshot: String,
     /// Time of the last row.
     time: u64,
 }
@@ -197,7 +199,13 @@ impl Base {
             lines.find(|line| line.starts_with("{\"type\":\"request/header\"")).ok_or_else(missing)?;
         let (_, data) = resumed.split_once(",\"data\":").ok_or_else(missing)?;
         let data = data.strip_suffix('}').ok_or_else(missing)?;
-        Ok(Base { id, time: time.ok_or_else(missing)?, resumed_header: data.to_owned(), start })
+        let is_snapshot = |row: &&String| {
+            row.starts_with("{\"type\":\"user/message\"") && row.contains("\"kind\":\"runtime-context\"")
+        };
+        let snapshot =
+            start.iter().find(is_snapshot).and_then(|row| between(row, ",\"data\":", ",\"surfaceOp\""));
+        let snapshot = snapshot.ok_or_else(missing)?.to_owned();
+        Ok(Base { id, snapshot, time: time.ok_or_else(missing)?, resumed_header: data.to_owned(), start })
     }
 
     /// Header line and rows of the first turn, for another session.

@@ -18,7 +18,8 @@ use crate::request::{Request, Requests};
 use crate::script::response::response;
 use crate::surface::HistoryError;
 use crate::wire::{
-    Block, Chunk, Dialect, Fidelity, OddStream, Recording, Recordings, Served, Unrepresentable, respond,
+    Block, Chunk, Dialect, End, Fidelity, Framing, OddStream, Recording, Recordings, Served, Unrepresentable,
+    respond,
 };
 
 /// The requests of a record that were sent, in order, with their answers.
@@ -143,7 +144,12 @@ impl Gather {
             Some(index) => Unserved::Contradiction { seq: event.seq, index },
             None => Unserved::Answer(why),
         })?;
-        let Some(served) = served else { return Ok(()) };
+        let Some(mut served) = served else { return Ok(()) };
+        if recording.chunks.is_empty() && served.end == End::Stall {
+            // Whoever left before anything came did not wait for a status either; the core does.
+            served.status.get_or_insert(200);
+            served.framing.get_or_insert(Framing::Chunked);
+        }
         let Some(request) = self.requests.settled(event) else { return Ok(()) };
         let body = self.printer.body(request, dialect);
         let body = body.map_err(|refusal| Unserved::Request { seq: event.seq, refusal })?;

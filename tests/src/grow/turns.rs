@@ -61,7 +61,8 @@ impl<'a> Turns<'a> {
     pub(super) fn next<W: Write>(&mut self, out: &mut Frames<W>) -> io::Result<()> {
         let long = self.talk == Talk::Long;
         let rare = if long { 1 } else { 10 };
-        if self.turn.is_multiple_of(40 * rare) {
+        let compacted = self.turn.is_multiple_of(40 * rare);
+        if compacted {
             self.compaction(out)?;
         }
         let resumed = self.turn.is_multiple_of(25 * rare);
@@ -82,8 +83,17 @@ impl<'a> Turns<'a> {
         self.event(out, "agent/inbox/spliced", removed, "")?;
         self.in_step(out, "step/start")?;
         let asked = self.node(out, "user/message", &prompt, "")?;
-        if resumed {
-            let header = &self.base.resumed_header;
+        if compacted {
+            // The snapshot of the context is gone with the rest.
+            let (data, _) = self.base.snapshot.rsplit_once(",\"id\":").unwrap_or_default();
+            let snapshot = format!(r#"{data},"id":"{}"}}"#, self.rng.uuid());
+            self.node(out, "user/message", &snapshot, "")?;
+        }
+        let header = &self.base.resumed_header;
+        if compacted {
+            let header = header.replace(r#""reason":"resume""#, r#""reason":"series""#);
+            self.event(out, "request/header", &header, "")?;
+        } else if resumed {
             self.event(out, "request/header", header, "")?;
         }
         if turn.is_multiple_of(20 * rare) {
