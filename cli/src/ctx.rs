@@ -120,11 +120,15 @@ impl Ctx {
     }
 
     /// The dsh of this machine: `$DSHLOG_DSH`, else what `PATH` has.
-    #[expect(clippy::unused_self, reason = "what the environment says is asked of the context")]
     pub(crate) fn dsh(&self) -> PathBuf {
-        std::env::var_os("DSHLOG_DSH")
-            .filter(|path| !path.is_empty())
-            .map_or_else(|| "dsh".into(), PathBuf::from)
+        let named = std::env::var_os("DSHLOG_DSH").filter(|path| !path.is_empty()).map(PathBuf::from);
+        match named {
+            // It is run elsewhere.
+            Some(path) if path.components().count() > 1 => self.cwd.join(path),
+            // A name alone is looked for in PATH.
+            Some(name) => name,
+            None => "dsh".into(),
+        }
     }
 
     /// Whether to show everything: `-v`.

@@ -20,7 +20,7 @@ use crate::pool;
 use crate::render::diff::Layout;
 use crate::render::progress::Progress;
 use crate::render::replay::{Status, Tally, Told, details, document, junit, line, summary};
-use one::{FirstRun, Stage};
+use one::{Dsh, Stage};
 use targets::Job;
 
 /// Run recorded sessions again.
@@ -37,9 +37,8 @@ pub(crate) fn run(ctx: &mut Ctx, args: &Replay) -> Result<Outcome, Failure> {
         signal_hook::flag::register(signal, Arc::clone(&stop))
             .map_err(|fault| Failure::failed(format!("cannot wait for an interrupt: {fault}")))?;
     }
-    let first = FirstRun::default();
     let stage =
-        Stage { dsh: ctx.dsh(), first, stop, context: args.context, keep: args.keep, update: args.update };
+        Stage { dsh: Dsh::new(ctx.dsh()), stop, context: args.context, keep: args.keep, update: args.update };
     let progress = Progress::new(ctx.shows_progress() && jobs.len() > 1, jobs.len() as u64, "scenarios");
     let layout = Layout { width: ctx.terminal.width, color: ctx.color, context: args.context, full: false };
     let columns = jobs.iter().map(|job| job.name.chars().count()).max().unwrap_or(0).min(40);

@@ -118,7 +118,7 @@ pub fn run(records: &[&Record], settings: &Settings) -> Result<CommandRun, RunEr
 /// The language in which the model will be asked, where that is known before.
 fn dialect(settings: &Settings) -> Result<Option<Dialect>, RunError> {
     match (&settings.program, settings.dialect) {
-        (Program::Dsh(program), None) => dsh::dialect(program).map(Some),
+        (Program::Dsh(program), None) => dsh::dialect(program, settings.timeout, &settings.stop).map(Some),
         (_, dialect) => Ok(dialect),
     }
 }

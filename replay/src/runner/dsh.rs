@@ -11,14 +11,12 @@ use crate::wire::Dialect;
 
 /// The first version, major and minor, that speaks Messages (`docs/spec/messages-wire.md`, 15).
 const MESSAGES_SINCE: (u64, u64) = (0, 2);
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The language that this dsh speaks to its model: by its version, and Messages when it tells none.
+/// The language that this dsh speaks to its model: by its version, and Messages when it tells none in that time.
 ///
 /// # Errors
 /// A program that does not start.
-pub(super) fn dialect(program: &Path) -> Result<Dialect, RunError> {
+pub fn dialect(program: &Path, timeout: Duration, stop: &AtomicBool) -> Result<Dialect, RunError> {
     let start = |source| RunError::Start { command: program.display().to_string(), source };
     let folder = tempfile::tempdir().map_err(start)?;
     let said = folder.path().join("version");
@@ -30,7 +28,7 @@ pub(super) fn dialect(program: &Path) -> Result<Dialect, RunError> {
         .stdin(Stdio::null())
         .stdout(std::fs::File::create(&said).map_err(start)?)
         .stderr(Stdio::null());
-    let limit = Limit { until: deadline(PATIENCE), stop: &AtomicBool::new(false) };
+    let limit = Limit { until: deadline(timeout), stop };
     group::run(command, limit).map_err(start)?;
     let text = std::fs::read(&said).map_err(start)?;
     let spoken = version(&String::from_utf8_lossy(&text)).filter(|version| *version < MESSAGES_SINCE);
@@ -58,6 +56,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn the_language_goes_by_the_version() {
+        let ask = |program: &Path| dialect(program, Duration::from_mins(1), &AtomicBool::new(false));
         let folder = tempfile::tempdir().unwrap();
         for (said, dialect) in
             [("0.1.5-rc.1", Dialect::Chat), ("0.2.0", Dialect::Messages), ("?", Dialect::Messages)]
@@ -67,8 +66,8 @@ mod tests {
             std::fs::write(&program, line).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&program, mode).unwrap();
-            assert_eq!(super::dialect(&program).unwrap(), dialect, "{said}");
+            assert_eq!(ask(&program).unwrap(), dialect, "{said}");
         }
-        assert!(matches!(dialect(&folder.path().join("none")), Err(RunError::Start { .. })));
+        assert!(matches!(ask(&folder.path().join("none")), Err(RunError::Start { .. })));
     }
 }

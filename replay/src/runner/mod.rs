@@ -7,7 +7,7 @@
 pub mod answers;
 pub mod command;
 pub mod core;
-mod dsh;
+pub mod dsh;
 mod group;
 mod images;
 pub mod kin;

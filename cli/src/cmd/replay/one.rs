@@ -8,8 +8,9 @@ use std::time::Instant;
 use dshlog_codec::Seq;
 use dshlog_migrate::Kin;
 use dshlog_replay::agent::rerun::Record;
-use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, Unserved, command, core};
+use dshlog_replay::runner::{CommandRun, Ended, RunError, Transport, Unserved, command, core, dsh};
 use dshlog_replay::scenario::{AgentChoice, Scenario};
+use dshlog_replay::wire::Dialect;
 
 use super::compare::{Expected, Made, compare};
 use super::targets::Job;
@@ -25,9 +26,7 @@ const LOG: &str = "session.v4.jsonl";
 /// What all scenarios have in common.
 pub(super) struct Stage {
     /// The dsh of this machine.
-    pub(super) dsh: PathBuf,
-    /// The first time that it is run.
-    pub(super) first: FirstRun,
+    pub(super) dsh: Dsh,
     /// Somebody has enough.
     pub(super) stop: Arc<AtomicBool>,
     /// Equal events around what differs.
@@ -38,20 +37,34 @@ pub(super) struct Stage {
     pub(super) update: bool,
 }
 
-/// The first run of dsh, which has to be over before there are others: it unpacks its native parts for its user, and one that
-/// finds them half unpacked crashes.
-#[derive(Debug, Default)]
-pub(super) struct FirstRun(Mutex<bool>);
+/// The dsh of this machine.
+///
+/// Its first run has to be over before there are others: it unpacks its native parts for its user, and one that finds them half
+/// unpacked crashes.
+#[derive(Debug)]
+pub(super) struct Dsh {
+    program: PathBuf,
+    /// The language that it speaks, once it has run.
+    spoken: Mutex<Option<Dialect>>,
+}
 
-impl FirstRun {
-    fn alone<T>(&self, run: impl FnOnce() -> T) -> T {
-        let mut is_over = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if *is_over {
-            drop(is_over);
-            return run();
+impl Dsh {
+    pub(super) fn new(program: PathBuf) -> Self {
+        Dsh { program, spoken: Mutex::default() }
+    }
+
+    /// Run it by these settings.
+    fn run(&self, records: &[&Record], settings: &mut command::Settings) -> Result<CommandRun, RunError> {
+        let mut spoken = self.spoken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dialect) = *spoken {
+            drop(spoken);
+            settings.dialect.get_or_insert(dialect);
+            return command::run(records, settings);
         }
-        let made = run();
-        *is_over = true;
+        let dialect = dsh::dialect(&self.program, settings.timeout, &settings.stop)?;
+        settings.dialect.get_or_insert(dialect);
+        let made = command::run(records, settings);
+        *spoken = Some(dialect);
         made
     }
 }
@@ -95,7 +108,7 @@ fn play(scenario: &Scenario, chosen: &Chosen, stage: &Stage, told: &mut Told) ->
     match &scenario.agent {
         AgentChoice::Core => play_core(scenario, chosen, &record, stage, told),
         AgentChoice::Dsh => {
-            let program = command::Program::Dsh(stage.dsh.clone());
+            let program = command::Program::Dsh(stage.dsh.program.clone());
             play_command(scenario, chosen, &record, program, stage, told)
         }
         AgentChoice::Command(line) => {
@@ -197,7 +210,7 @@ fn play_command(
     stage: &Stage,
     told: &mut Told,
 ) -> Result<(), Failure> {
-    let settings = command::Settings {
+    let mut settings = command::Settings {
         program,
         prompts: scenario.prompts.clone().unwrap_or_else(|| record.prompts()),
         env: scenario.env.clone(),
@@ -216,10 +229,9 @@ fn play_command(
     let subagents = subagents(chosen, record);
     let records: Vec<&Record> =
         std::iter::once(record).chain(subagents.iter().map(|subagent| &subagent.record)).collect();
-    let run = || command::run(&records, &settings);
     let run = match settings.program {
-        command::Program::Dsh(_) => stage.first.alone(run),
-        command::Program::Shell(_) => run(),
+        command::Program::Dsh(_) => stage.dsh.run(&records, &mut settings),
+        command::Program::Shell(_) => command::run(&records, &settings),
     };
     let run = run.map_err(|fault| cannot(&fault))?;
     told.transport = "http";
