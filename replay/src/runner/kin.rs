@@ -21,6 +21,7 @@ pub struct Pairing {
 pub fn pair(sessions: [&Record; 2], recorded: &[&Record], written: &[&Record]) -> Pairing {
     let mut known: Vec<[JsString; 2]> = vec![sessions.map(|session| session.header().id.clone())];
     let mut pairing = Pairing::default();
+    let tasks = [recorded, written].map(|list| list.iter().map(|record| task(record)).collect::<Vec<_>>());
     let mut free = by_age(written);
     let mut open = by_age(recorded);
     // Those with the same task first: a task that changed takes what is left.
@@ -30,11 +31,11 @@ pub fn pair(sessions: [&Record; 2], recorded: &[&Record], written: &[&Record]) -
             open.retain(|&number| {
                 let Some(one) = recorded.get(number) else { return false };
                 let Some(parent) = counterpart(&known, one) else { return true };
+                let [own, others] = &tasks;
                 let fits = |other: &usize| {
-                    written.get(*other).is_some_and(|other| {
-                        other.header().parent_session.as_ref() == Some(&parent)
-                            && (!is_same || task(other) == task(one))
-                    })
+                    let its_parent =
+                        written.get(*other).and_then(|other| other.header().parent_session.as_ref());
+                    its_parent == Some(&parent) && (!is_same || others.get(*other) == own.get(number))
                 };
                 let Some(at) = free.iter().position(fits) else { return true };
                 let other = free.remove(at);

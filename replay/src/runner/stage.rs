@@ -1,7 +1,7 @@
 //! Where a process plays: a home, a working directory, files for what it says, and the address of its model.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -193,10 +193,17 @@ fn prefix(parent: &Path, length: usize) -> String {
 /// The last lines of a file.
 fn tail(path: &Path) -> String {
     const LINES: usize = 20;
-    const BYTES: usize = 4096;
-    let bytes = fs::read(path).unwrap_or_default();
-    let bytes = bytes.get(bytes.len().saturating_sub(BYTES)..).unwrap_or_default();
-    let text = String::from_utf8_lossy(bytes).into_owned();
+    const BYTES: u64 = 4096;
+    // It may be larger than memory.
+    let read = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(BYTES)))?;
+        let mut bytes = Vec::new();
+        file.take(BYTES).read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
 }

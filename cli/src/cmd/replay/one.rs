@@ -23,6 +23,9 @@ use crate::source::{Form, Log};
 /// The name of the log that the agent core writes.
 const LOG: &str = "session.v4.jsonl";
 
+/// Logs that are named where there are too many.
+const NAMED: usize = 5;
+
 /// What all scenarios have in common.
 pub(super) struct Stage {
     /// The dsh of this machine.
@@ -268,14 +271,12 @@ fn judge(expected: &Expected<'_>, run: &CommandRun, told: &mut Told) -> Result<(
         [_] if never_asked => told.fail(format!("the agent never asked the model{ended}")),
         [log] => compare(expected, &Made { log, subagents: Some(&run.subagents) }, told)?,
         logs => {
-            let names: Vec<String> = logs
-                .iter()
-                .filter_map(|log| log.parent()?.file_name())
-                .map(|name| shown(Path::new(name)))
-                .collect();
+            let names = logs.iter().filter_map(|log| log.parent()?.file_name());
+            let names: Vec<String> = names.take(NAMED).map(|name| shown(Path::new(name))).collect();
+            let more = if logs.len() > names.len() { ", ..." } else { "" };
             told.fail(format!(
-                "the agent wrote {} logs, and one was expected: {}",
-                names.len(),
+                "the agent wrote {} logs, and one was expected: {}{more}",
+                logs.len(),
                 names.join(", ")
             ));
         }
@@ -300,6 +301,9 @@ fn cannot(fault: &RunError) -> Failure {
     while let Some(error) = cause {
         text = format!("{text}: {error}");
         cause = error.source();
+    }
+    if let RunError::Start { .. } = fault {
+        text.push_str("; DSHLOG_DSH names the dsh of `--agent dsh`");
     }
     match fault {
         RunError::Agent(_) | RunError::Script(_) => Failure::refused(text),

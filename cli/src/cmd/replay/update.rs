@@ -41,7 +41,11 @@ pub(super) fn accept(scenario: &Scenario, changes: &[Change]) -> Result<(), Fail
         }
         name(&mut file, change.subagent.as_deref(), named);
     }
-    let new = file.to_string();
+    let mut new = file.to_string();
+    if text.contains("\r\n") {
+        // The document knows one kind of line end.
+        new = new.replace('\n', "\r\n");
+    }
     Settings::parse(&new).map_err(|fault| cannot(&path, &fault))?;
     replace(&path, |file| file.write_all(new.as_bytes())).map_err(|fault| Failure::io("write", &path, fault))
 }
